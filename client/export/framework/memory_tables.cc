@@ -160,13 +160,15 @@ Status WriteOperatorMemory(const Folder& folder, const Calls& calls, const Tree&
           "Duration(us),Allocation Total Allocated(MB),Allocation Total Reserved(MB),Allocation Total "
           "Active(MB),Release Total Allocated(MB),Release Total Reserved(MB),Release Total Active(MB),"
           "Stream Ptr,Device Type"));
-  const Namer namer(calls, tree);
+  const std::vector<Held> allocations = Allocations(calls);
+  std::optional<Namer> namer;
+  if (!allocations.empty()) namer.emplace(calls, tree);
   const auto duration = [&table](const Held& held, const MemoryChange* end) {
     end == nullptr ? table->Plain("") : table->Us(static_cast<uint64_t>(end->ns - held.taken->ns), "\t");
   };
   uint64_t open = 0;
-  for (const Held& held : Allocations(calls)) {
-    table->Text(namer.NameOf(*held.taken));
+  for (const Held& held : allocations) {
+    table->Text(namer->NameOf(*held.taken));
     table->Shortest(static_cast<double>(held.taken->use.bytes) / kKb);
     WriteTime(*table, held.taken);
     WriteTime(*table, held.freed);

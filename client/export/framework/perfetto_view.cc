@@ -124,13 +124,14 @@ class Giver {
   void WriteOp(Ref i) {
     const Op& op = calls_.ops[i];
     Add(calls_.PlaceOf(op.thread), op.begin, op.end, op.name, of_operator_);
-    if (op.sequence >= 0) Number(sequence_, op.sequence);
-    if (op.forward_tid != 0) Number(forward_, op.forward_tid);
-    for (const auto& [key, text] : {std::pair{dims_, op.dims},
-                                    {types_, op.types},
-                                    {stack_, op.stack},
-                                    {modules_, op.modules},
-                                    {flops_, op.flops}}) {
+    const Rest& rest = calls_.RestOf(op);
+    if (rest.high_sequence >= 0) Number(sequence_, calls_.SequenceOf(op));
+    if (rest.forward_tid != 0) Number(forward_, rest.forward_tid);
+    for (const auto& [key, text] : {std::pair{dims_, rest.dims},
+                                    {types_, rest.types},
+                                    {stack_, rest.stack},
+                                    {modules_, rest.modules},
+                                    {flops_, rest.flops}}) {
       if (text != 0) spans_.AddArg(key, ArgType::kText, text);
     }
     size_t arrows = 0;

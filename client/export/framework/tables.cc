@@ -144,14 +144,15 @@ Status WriteOperatorDetails(const Calls& calls, const Tree& tree, const Links& l
     const auto found = times.find(op);
     return found == times.end() ? DeviceTime() : found->second;
   };
+  Lines lines(calls.texts);
   for (const Ref i : tree.order) {
     const Op& op = calls.ops[i];
     const std::string_view name = calls.NameOf(op);
     if (name.find("ProfilerStep#") != name.npos) continue;
     table->Text(name);
-    table->Text(InLines(calls.texts.Get(op.dims)));
-    table->Text(InLines(calls.texts.Get(op.stack)));
-    table->Shortest(Us(op.ns() - tree.inside_ns[i]));
+    table->Text(lines.Get(calls.RestOf(op).dims));
+    table->Text(lines.Get(calls.RestOf(op).stack));
+    table->Shortest(Us(op.ns() - tree.InsideNs(i)));
     table->Shortest(Us(op.ns()));
     const DeviceTime own = of(links.own, i), total = of(links.total, i);
     WriteUs(*table, own.has_any, own.us, results.as_vendor());

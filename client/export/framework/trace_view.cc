@@ -189,17 +189,18 @@ class Writer {
   void WriteOp(const Op& op) {
     const Place& place = calls_.PlaceOf(op.thread);
     SetThread(place.tid, false);
-    Span(calls_.NameOf(op), place, op.begin, op.end, "cpu_op").Args().Int("Sequence number", op.sequence);
-    events_.Int("Fwd thread id", op.forward_tid);
+    const Rest& rest = calls_.RestOf(op);
+    Span(calls_.NameOf(op), place, op.begin, op.end, "cpu_op").Args();
+    events_.Int("Sequence number", calls_.SequenceOf(op)).Int("Fwd thread id", rest.forward_tid);
     const auto text = [&](uint8_t has, const char* key, format::TextId id, bool in_lines) {
-      if ((op.has & has) == 0) return;
+      if ((rest.has & has) == 0) return;
       events_.Text(key, in_lines ? InLines(calls_.texts.Get(id)) : std::string(calls_.texts.Get(id)));
     };
-    text(Op::kDims, "Input Dims", op.dims, true);
-    text(Op::kTypes, "Input type", op.types, true);
-    text(Op::kStack, "Call stack", op.stack, true);
-    text(Op::kModules, "Module Hierarchy", op.modules, false);
-    text(Op::kFlops, "flops", op.flops, false);
+    text(Rest::kDims, "Input Dims", rest.dims, true);
+    text(Rest::kTypes, "Input type", rest.types, true);
+    text(Rest::kStack, "Call stack", rest.stack, true);
+    text(Rest::kModules, "Module Hierarchy", rest.modules, false);
+    text(Rest::kFlops, "flops", rest.flops, false);
     events_.EndWithArgs();
   }
 

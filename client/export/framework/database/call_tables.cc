@@ -182,11 +182,12 @@ class CallWriter {
       Row row{op.begin, op.end, Thread(op.thread), {}, Id(op.name), kOperator};
       if (!as_vendor_ && calls_.NameOf(op).starts_with(kMarkPrefix)) row.type = kMark;
       if (!of_op.empty()) row.connection = Connect(of_op);
-      row.sequence = op.sequence;
-      row.forward_tid = op.forward_tid;
-      row.types = text(IdOfLines(op.types));
-      row.dims = text(IdOfLines(op.dims));
-      if (op.stack != 0) row.stack = StackId(op.stack);
+      const Rest& rest = calls_.RestOf(op);
+      row.sequence = calls_.SequenceOf(op);
+      row.forward_tid = rest.forward_tid;
+      row.types = text(IdOfLines(rest.types));
+      row.dims = text(IdOfLines(rest.dims));
+      if (rest.stack != 0) row.stack = StackId(rest.stack);
       Write(row);
     }
   }

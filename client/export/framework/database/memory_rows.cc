@@ -194,9 +194,10 @@ void WriteMemoryRows(const Folder& folder, const Calls& calls, const Tree& tree,
       "allocationTotalReserved INTEGER, allocationTotalActive INTEGER, releaseTotalAllocated INTEGER, "
       "releaseTotalReserved INTEGER, releaseTotalActive INTEGER, streamPtr INTEGER, deviceId INTEGER)");
   OperatorWriter writer(engine);
-  const Namer namer(calls, tree);
+  std::optional<Namer> namer;
+  if (!allocations.empty()) namer.emplace(calls, tree);
   for (const Held& held : allocations)
-    writer.OfFramework(folder, held, strings.Of(namer.NameOf(*held.taken)));
+    writer.OfFramework(folder, held, strings.Of(namer->NameOf(*held.taken)));
   writer.OfCann(changes);
 }
 

@@ -1,6 +1,7 @@
 #include "client/export/framework/input/calls.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "client/export/framework/input/row_file.h"
@@ -40,6 +41,21 @@ class Reader {
     return last_thread_ = at->second;
   }
 
+  struct Hash {
+    size_t operator()(const Rest& rest) const {
+      uint64_t hash =
+          rest.forward_tid * 0x9E3779B97F4A7C15 + static_cast<uint32_t>(rest.high_sequence) + rest.has;
+      for (const uint32_t text : {rest.types, rest.dims, rest.stack, rest.modules, rest.flops})
+        hash = (hash ^ text) * 0x9E3779B97F4A7C15;
+      return hash ^ hash >> 32;
+    }
+  };
+  Ref RestOf(const Rest& rest) {
+    const auto [at, is_new] = rests_.try_emplace(rest, static_cast<Ref>(calls_.rests.size()));
+    if (is_new) calls_.rests.push_back(rest);
+    return at->second;
+  }
+
   TextId Intern(std::string_view text) {
     if (text.empty()) return 0;
     if (as_vendor_ && ValidUtf8(text) != text) text = "N/A";
@@ -58,19 +74,22 @@ class Reader {
       Op op;
       op.begin = WallNs(range->start);
       op.end = WallNs(range->end);
-      op.sequence = range->sequence;
-      op.forward_tid = range->forward_tid;
+      op.low_sequence = static_cast<uint32_t>(range->sequence);
       op.thread = ThreadOf(range->pid, range->start_tid);
       op.name = Intern(range->name);
-      op.types = Intern(range->types);
-      op.dims = Intern(range->dims);
-      op.stack = Intern(range->stack);
-      op.modules = Intern(range->modules);
-      op.flops = Intern(range->flops);
-      op.has =
-          static_cast<uint8_t>((range->has_types ? Op::kTypes : 0) | (range->has_dims ? Op::kDims : 0) |
-                               (range->has_stack ? Op::kStack : 0) | (range->has_modules ? Op::kModules : 0) |
-                               (range->has_flops ? Op::kFlops : 0));
+      Rest rest;
+      rest.high_sequence = static_cast<int32_t>(range->sequence >> 32);
+      rest.forward_tid = range->forward_tid;
+      rest.types = Intern(range->types);
+      rest.dims = Intern(range->dims);
+      rest.stack = Intern(range->stack);
+      rest.modules = Intern(range->modules);
+      rest.flops = Intern(range->flops);
+      rest.has = static_cast<uint8_t>(
+          (range->has_types ? Rest::kTypes : 0) | (range->has_dims ? Rest::kDims : 0) |
+          (range->has_stack ? Rest::kStack : 0) | (range->has_modules ? Rest::kModules : 0) |
+          (range->has_flops ? Rest::kFlops : 0));
+      op.rest = RestOf(rest);
       calls_.ops.push_back(op);
     }
   }
@@ -192,6 +211,7 @@ class Reader {
   Progress& progress_;
   Calls calls_;
   std::map<Place, Ref> threads_;
+  std::unordered_map<Rest, Ref, Hash> rests_;
   Ref last_thread_ = 0;
 };
 
@@ -204,6 +224,13 @@ std::string InLines(std::string_view text) {
     if (c == ';') lines += "\r\n";
   }
   return lines;
+}
+
+const std::string& Lines::Get(format::TextId id) {
+  if (known_.size() > kMost) known_.clear();
+  const auto [at, is_new] = known_.try_emplace(id);
+  if (is_new) at->second = InLines(texts_.Get(id));
+  return at->second;
 }
 
 Calls ReadCalls(const Folder& folder, bool as_vendor, Report& report, Progress& progress) {
