@@ -43,7 +43,9 @@ base::Result<ProfilerInfo> ParseProfilerInfo(std::string_view text) {
   Take(In(all, "cann_version"), info.cann_version);
   const json& asked = In(In(all, "config"), "experimental_config");
   Take(In(asked, "_profiler_level"), info.level);
-  const json& results = In(asked, "_export_type");
+  const json& of_mindspore = In(all, "profiler_parameters");
+  Take(In(of_mindspore, "profiler_level"), info.level);
+  const json& results = of_mindspore.is_null() ? In(asked, "_export_type") : In(of_mindspore, "export_type");
   const auto wants = [&results](const char* what) {
     if (results.is_string()) return results.get_ref<const std::string&>() == what;
     return results.is_array() &&

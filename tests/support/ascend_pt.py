@@ -80,3 +80,35 @@ def with_device(path, rank=0, level="Level1", each=8, export_type=("text",)):
     folder.write()
     job.write(folder.path / PROF)
     return folder, launches, job
+
+
+class MindSpore:
+    """A *_ascend_ms folder: what MindSpore's profiler leaves. Stamps are counts of the CPU, as `count` makes them of ns."""
+
+    def __init__(self, path, count=lambda ns: ns, rank=0, level="Level1", pid=4242):
+        self.path, self.count, self.rank, self.level, self.pid = pathlib.Path(path), count, rank, level, pid
+        self.ranges, self.shapes = [], []
+
+    def range(self, begin, end, tid, name, full="", module=0, event=0, stage=0, flow=2**64 - 1, graph=None, is_stage=False,
+              is_python=False, custom="", step=1):
+        fixed = struct.pack("<5Qi3Hb3?", tid, flow, step, self.count(begin), self.count(end), 0 if is_python else self.pid, module, event,
+                            stage, -1, graph is not None, is_stage, is_python)
+        texts = {13: name, 14: full, 15: graph[0] if graph else "", 16: graph[1] if graph else "", 17: custom}
+        self.ranges.append(row(1, fixed + b"".join(row(key, text.encode()) for key, text in texts.items() if text)))
+
+    def old(self, begin, end, tid, name, flow=2**64 - 1):
+        """As an older release has it."""
+        fixed = struct.pack("<3q6Qb?", self.count(begin), self.count(end), -1, self.pid, tid, tid, 0, flow, 1, 0, False)
+        self.ranges.append(row(1, fixed + row(3, name.encode()) + row(5, b"1,2;")))
+
+    def shape(self, name, shapes):
+        self.shapes.append(row(1, row(0, name.encode()) + row(1, shapes.encode()) + row(2, b"float")))
+
+    def write(self):
+        (self.path / "FRAMEWORK").mkdir(parents=True, exist_ok=True)
+        for name, rows in (("op_range", self.ranges), ("record_shapes", self.shapes)):
+            if rows:
+                (self.path / "FRAMEWORK" / f"mindspore.{name}").write_bytes(b"".join(rows))
+        info = {"rank_id": self.rank, "ms_version": "2.6.0", "profiler_parameters": {"profiler_level": self.level, "export_type": ["text"]}}
+        (self.path / f"profiler_info_{self.rank}.json").write_text(json.dumps(info), encoding="utf-8")
+        return self.path

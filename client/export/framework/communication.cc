@@ -99,14 +99,17 @@ Status WriteJson(const Json& json, const std::string& name, Results& results) {
 }
 
 // The step in which an operation began; of one step alone all are.
-const Step* StepOf(const Json& op, const std::vector<Step>& steps) {
+const Step* StepOf(const Json& op, const std::vector<Step>& steps, bool as_vendor) {
   if (steps.size() == 1) return &steps.front();
   const Json& start = MemberOf(MemberOf(op, kTimes), "Start Timestamp(us)");
   std::optional<int64_t> ns;
   if (start.is_number()) ns = static_cast<int64_t>(std::llround(start.get<double>() * 1000));
   if (start.is_string()) ns = NsOfMicroseconds(start.get_ref<const std::string&>());
   if (!ns) return nullptr;
-  const auto holds = [ns](const Step& step) { return step.device_begin <= *ns && *ns <= step.device_end; };
+  const int64_t slack = as_vendor ? 0 : kStampSlackNs;
+  const auto holds = [ns, slack](const Step& step) {
+    return step.device_begin - slack <= *ns && *ns - slack <= step.device_end;
+  };
   const auto found = std::ranges::find_if(steps, holds);
   return found == steps.end() ? nullptr : &*found;
 }
@@ -122,7 +125,7 @@ Status WriteCommunication(const CannFiles& cann, const std::vector<Step>& steps,
   for (const Step& step : steps) by_step[StepKey(step)] = Json::object();
   uint64_t outside = 0;
   for (const auto& [name, op] : communication->items()) {
-    const Step* const step = steps.empty() ? nullptr : StepOf(op, steps);
+    const Step* const step = steps.empty() ? nullptr : StepOf(op, steps, results.as_vendor());
     if (step == nullptr && !steps.empty()) {
       ++outside;
       continue;

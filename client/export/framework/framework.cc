@@ -15,6 +15,7 @@
 #include "client/export/framework/input/folder.h"
 #include "client/export/framework/links.h"
 #include "client/export/framework/memory_tables.h"
+#include "client/export/framework/mend_timeline.h"
 #include "client/export/framework/perfetto_view.h"
 #include "client/export/framework/tables.h"
 #include "client/export/framework/trace_view.h"
@@ -83,7 +84,7 @@ class Exporter {
     PROFD_RETURN_IF_ERROR(Cancelled());
     PROFD_ASSIGN_OR_RETURN(const CannFiles cann, Cann(calls));
     Results results(PathOf(out.results), options_.vendor_compatible);
-    const Status status = Write(calls, cann, results);
+    const Status status = Write(calls, cann, out.results, results);
     for (const std::string& name : results.made()) result_.files.push_back(out.shown + "/" + name);
     result_.output_bytes += results.bytes();
     if (!status.ok()) return Status(status.code(), Shown(status.message(), out));
@@ -169,9 +170,14 @@ class Exporter {
     return {};
   }
 
-  Status Write(Calls& calls, const CannFiles& cann, Results& results) {
-    if (Wants(ExportFormat::kPerfetto)) PROFD_RETURN_IF_ERROR(WritePerfetto(calls, cann, results));
+  Status Write(Calls& calls, const CannFiles& cann, const UniqueFd& results_folder, Results& results) {
+    const bool has_none = calls.ops.empty() && calls.enqueues.empty() && calls.gc.empty() && !cann.is_there();
+    if (options_.repairs && has_none) {
+      result_.report.Note("there is nothing that results could be made of; those that are there are mended");
+      return MendTimeline(results_folder, kTraceView, results, result_.report, progress_);
+    }
     if (WantsText()) PROFD_RETURN_IF_ERROR(WriteTexts(calls, cann, results));
+    if (Wants(ExportFormat::kPerfetto)) PROFD_RETURN_IF_ERROR(WritePerfetto(calls, cann, results));
     if (Wants(ExportFormat::kDatabase)) {
       PROFD_RETURN_IF_ERROR(
           WriteDatabases(folder_, calls, database_, cann.analyze, results, result_.report, progress_));
@@ -189,9 +195,9 @@ class Exporter {
     const Links links = Connect(calls, device, options_.vendor_compatible, tree);
     if (Wants(ExportFormat::kChrome)) PROFD_RETURN_IF_ERROR(WriteTrace(calls, cann, device, links, results));
     if (!Wants(ExportFormat::kCsv)) return {};
-    PROFD_RETURN_IF_ERROR(WriteOperatorDetails(calls, tree, links, results));
-    PROFD_RETURN_IF_ERROR(WriteKernelDetails(folder_, cann, links.steps, results, report));
-    PROFD_RETURN_IF_ERROR(WriteStepTrace(calls, device.pieces, links.steps, results));
+    PROFD_RETURN_IF_ERROR(WriteOperatorDetails(folder_, calls, tree, links, results));
+    PROFD_RETURN_IF_ERROR(WriteKernelDetails(folder_, cann, calls, device, links, results, report));
+    PROFD_RETURN_IF_ERROR(WriteStepTrace(folder_, calls, device.pieces, links.steps, results));
     PROFD_RETURN_IF_ERROR(WriteCommunication(cann, links.steps, results, report));
     PROFD_RETURN_IF_ERROR(WriteOperatorMemory(folder_, calls, tree, cann, results, report));
     PROFD_RETURN_IF_ERROR(WriteMemoryRecord(folder_, calls, cann, results, report));
@@ -221,7 +227,9 @@ class Exporter {
 
   void SayWhatIsNotMade(const CannFiles& cann) {
     Report& report = result_.report;
-    report.Note("not made: stacks, memory timelines");
+    report.Note(folder_.is_mindspore ? "not made: dataset.csv, minddata_*, memory of mindspore.memory_usage, "
+                                       "functions of mindspore.py_stack"
+                                     : "not made: stacks, memory timelines");
     if (Wants(ExportFormat::kDatabase) && database_.folder < 0)
       report.Note("no database of a PROF directory is in it: " + DatabaseName(folder_) +
                   " has the framework's own tables alone, and there is no " + kAnalysis);
@@ -256,7 +264,8 @@ Result<ExportResult> ExportFolder(const std::string& path, const FrameworkOption
   const uint64_t begin_ns = base::MonotonicNs();
   ExportResult result;
   result.directory = path;
-  PROFD_ASSIGN_OR_RETURN(const Folder folder, OpenFolder(path, result.report));
+  PROFD_ASSIGN_OR_RETURN(const Folder folder, OpenFolder(path, options.repairs, result.report));
+  result.is_repaired = options.repairs;
   PROFD_RETURN_IF_ERROR(Exporter(folder, options, progress, result).Run());
   for (const auto& [stream, count] : result.report.streams()) {
     if (stream.starts_with(kRecords)) result.input_bytes += count.bytes;
@@ -281,7 +290,7 @@ Status CheckFormats(const std::string& folder, const std::vector<ExportFormat>& 
 std::vector<std::string> PlannedFiles(const std::string& path, const FrameworkOptions& options) {
   std::vector<std::string> files;
   Report unused;
-  const auto folder = OpenFolder(path, unused);
+  const auto folder = OpenFolder(path, options.repairs, unused);
   if (!folder.ok()) return files;
   const std::string results = (options.out.empty() ? path : options.out) + "/" + kResults + "/";
   const auto plan = [&](std::initializer_list<std::string> names) {

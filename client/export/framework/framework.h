@@ -17,6 +17,9 @@ struct FrameworkOptions {
   std::string out;  // "": into the folder itself
   unsigned jobs = 1;
   bool vendor_compatible = false;
+  // Of a killed job: what its control files do not say is guessed, and said; a timeline without anything that
+  // it could be made of anew is closed.
+  bool repairs = false;
 };
 
 // kInvalidArgument: not all of these can be made of a folder.

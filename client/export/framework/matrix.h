@@ -24,6 +24,9 @@ void AddTo(Json& sum, const Json& value);
 // Rounded to four digits; of nothing 0.
 Json Ratio(double part, double whole);
 
+// Stamps of collectives are floating-point µs since 1970, a quarter of a µs apart.
+inline constexpr int64_t kStampSlackNs = 500;
+
 enum class Class : uint8_t { kPair, kCollective, kNone };
 Class ClassOf(const std::string& operation);
 

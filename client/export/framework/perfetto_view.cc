@@ -21,7 +21,8 @@ using format::TextId;
 
 constexpr size_t kMostArrows = 256;  // of one operator
 // Arrows of the framework's own: far from the numbers of CANN's calls and of agents'.
-constexpr uint64_t kQueueFlows = uint64_t{1} << 63, kForwardFlows = uint64_t{1} << 62;
+constexpr uint64_t kQueueFlows = uint64_t{1} << 63, kForwardFlows = uint64_t{1} << 62,
+                   kJumpFlows = uint64_t{3} << 61;
 
 // **Thread:** one. Puts all spans of one thread in the order of their begins, outer ones first: readers nest
 // them by that.
@@ -44,6 +45,7 @@ class Giver {
     of_dequeue_ = key("dequeue");
     of_python_ = key("python_function");
     of_gc_ = key("GC");
+    flow_ = key("flow");
   }
 
   void Run() {
@@ -63,7 +65,7 @@ class Giver {
  private:
   // What is no operator.
   struct Other {
-    enum class Is : uint8_t { kPython, kEnqueue, kDequeue, kGc } is;
+    enum class Is : uint8_t { kPython, kEnqueue, kDequeue, kGc, kJump } is;
     int64_t begin, end;
     uint32_t index;
   };
@@ -91,6 +93,8 @@ class Giver {
     add(Other::Is::kEnqueue, calls_.enqueues);
     add(Other::Is::kDequeue, calls_.dequeues);
     add(Other::Is::kGc, calls_.gc);
+    for (uint32_t i = 0; i < calls_.jumps.size(); ++i)
+      others_.push_back({Other::Is::kJump, calls_.jumps[i].ns, calls_.jumps[i].ns, i});
     std::ranges::stable_sort(
         others_, {}, [](const Other& other) { return std::tuple(other.begin, -other.end, other.is); });
     for (const Queued& dequeue : calls_.dequeues) names_.insert_or_assign(dequeue.correlation, dequeue.name);
@@ -99,6 +103,7 @@ class Giver {
   void PrepareFlows() {
     for (const OpConnection& made : linked_.connections)
       flows_.push_back({made.op, static_cast<uint64_t>(made.connection)});
+    for (Ref i = 0; i < calls_.jumps.size(); ++i) flows_.push_back({calls_.jumps[i].op, kJumpFlows + i});
     uint64_t next = kForwardFlows;
     for (const ForwardPair& pair : PairForwards(calls_, Latest::kByBegin)) {
       if (calls_.ops[pair.forward].thread == calls_.ops[pair.backward].thread) continue;
@@ -123,8 +128,9 @@ class Giver {
 
   void WriteOp(Ref i) {
     const Op& op = calls_.ops[i];
-    Add(calls_.PlaceOf(op.thread), op.begin, op.end, op.name, of_operator_);
     const Rest& rest = calls_.RestOf(op);
+    Add(calls_.PlaceOf(op.thread), op.begin, op.end, op.name,
+        (rest.has & Rest::kPython) != 0 ? of_python_ : of_operator_);
     if (rest.high_sequence >= 0) Number(sequence_, calls_.SequenceOf(op));
     if (rest.forward_tid != 0) Number(forward_, rest.forward_tid);
     for (const auto& [key, text] : {std::pair{dims_, rest.dims},
@@ -152,6 +158,9 @@ class Giver {
         Add({pid, pid}, other.begin, other.end, of_gc_, of_gc_);
         return;
       }
+      case Other::Is::kJump:
+        Add(calls_.PlaceOf(calls_.jumps[other.index].thread), other.begin, other.end, flow_, of_operator_);
+        return Arrow(kJumpFlows + other.index);
       case Other::Is::kEnqueue:
         return WriteQueued(calls_.enqueues[other.index], "Enqueue", of_enqueue_);
       case Other::Is::kDequeue:
@@ -199,7 +208,7 @@ class Giver {
   std::unordered_map<uint64_t, TextId> names_;
   TextId sequence_ = 0, forward_ = 0, dims_ = 0, types_ = 0, stack_ = 0, modules_ = 0, flops_ = 0,
          correlation_ = 0, python_id_ = 0, of_operator_ = 0, of_enqueue_ = 0, of_dequeue_ = 0, of_python_ = 0,
-         of_gc_ = 0;
+         of_gc_ = 0, flow_ = 0;
 };
 
 }  // namespace

@@ -44,10 +44,14 @@ class Results {
   uint64_t bytes_ = 0;
 };
 
-base::Status WriteOperatorDetails(const Calls& calls, const Tree& tree, const Links& links, Results& results);
-base::Status WriteKernelDetails(const Folder& folder, const CannFiles& cann, const std::vector<Step>& steps,
-                                Results& results, Report& report);
-base::Status WriteStepTrace(const Calls& calls, const std::vector<Piece>& pieces,
+// MindSpore's has names and shapes alone.
+base::Status WriteOperatorDetails(const Folder& folder, const Calls& calls, const Tree& tree,
+                                  const Links& links, Results& results);
+// Of MindSpore the operator that launched a kernel is in front of its name.
+base::Status WriteKernelDetails(const Folder& folder, const CannFiles& cann, const Calls& calls,
+                                const DeviceSide& device, const Links& links, Results& results,
+                                Report& report);
+base::Status WriteStepTrace(const Folder& folder, const Calls& calls, const std::vector<Piece>& pieces,
                             const std::vector<Step>& steps, Results& results);
 // Which ones: by the level of the profiler and what else it was asked for.
 base::Status PassOn(const Folder& folder, const CannFiles& cann, Results& results, Report& report);

@@ -110,6 +110,7 @@ class Writer {
   void OfFramework() {
     if (calls_.ops.empty() && calls_.enqueues.empty() && calls_.dequeues.empty()) return WriteGc();
     for (const Op& op : calls_.ops) WriteOp(op);
+    for (const Jump& jump : calls_.jumps) WriteJump(jump);
     WriteQueue();
     const std::vector<PythonSpan> python = ReplayPython(calls_);
     for (const PythonSpan& span : python) AddThread(calls_.PlaceOf(span.thread).tid, false);
@@ -128,7 +129,7 @@ class Writer {
       TraceFile file(std::move(fd), cann.shown + "/" + name, report, progress);
       TraceEvent event;
       while (file.Next(event)) {
-        if (!folder_.IsLevel0() || !IsOfUpperLayers(event)) events_.Copy(event.text);
+        if (!folder_.IsLevel0() || folder_.is_mindspore || !IsOfUpperLayers(event)) events_.Copy(event.text);
       }
     }
   }
@@ -138,13 +139,10 @@ class Writer {
       const Op& op = calls_.ops[link.op];
       const Kernel& kernel = device.kernels[link.kernel];
       const DeviceSide::TracePlace& place = device.places[kernel.place];
-      Arrow("s", "torch_to_npu").Int("id", kernel.ns).At(calls_.PlaceOf(op.thread)).Stamp(op.begin);
+      const char* const name = folder_.is_mindspore ? "mindspore_to_npu" : "torch_to_npu";
+      Arrow("s", name).Int("id", kernel.ns).At(calls_.PlaceOf(op.thread)).Stamp(op.begin);
       events_.Text("cat", "async_npu").End();
-      Arrow("f", "torch_to_npu")
-          .Int("id", kernel.ns)
-          .Raw("pid", place.pid)
-          .Raw("tid", place.tid)
-          .Stamp(kernel.ns);
+      Arrow("f", name).Int("id", kernel.ns).Raw("pid", place.pid).Raw("tid", place.tid).Stamp(kernel.ns);
       events_.Text("cat", "async_npu").End();
     }
   }
@@ -190,8 +188,10 @@ class Writer {
     const Place& place = calls_.PlaceOf(op.thread);
     SetThread(place.tid, false);
     const Rest& rest = calls_.RestOf(op);
-    Span(calls_.NameOf(op), place, op.begin, op.end, "cpu_op").Args();
-    events_.Int("Sequence number", calls_.SequenceOf(op)).Int("Fwd thread id", rest.forward_tid);
+    const bool is_python = (rest.has & Rest::kPython) != 0;
+    Span(calls_.NameOf(op), place, op.begin, op.end, is_python ? "python_function" : "cpu_op").Args();
+    if (!folder_.is_mindspore)
+      events_.Int("Sequence number", calls_.SequenceOf(op)).Int("Fwd thread id", rest.forward_tid);
     const auto text = [&](uint8_t has, const char* key, format::TextId id, bool in_lines) {
       if ((rest.has & has) == 0) return;
       events_.Text(key, in_lines ? InLines(calls_.texts.Get(id)) : std::string(calls_.texts.Get(id)));
@@ -199,9 +199,20 @@ class Writer {
     text(Rest::kDims, "Input Dims", rest.dims, true);
     text(Rest::kTypes, "Input type", rest.types, true);
     text(Rest::kStack, "Call stack", rest.stack, true);
-    text(Rest::kModules, "Module Hierarchy", rest.modules, false);
+    text(Rest::kModules, folder_.is_mindspore ? "custom_info" : "Module Hierarchy", rest.modules, false);
     text(Rest::kFlops, "flops", rest.flops, false);
     events_.EndWithArgs();
+  }
+
+  void WriteJump(const Jump& jump) {
+    const Op& op = calls_.ops[jump.op];
+    for (const bool is_begin : {true, false}) {
+      Arrow(is_begin ? "s" : "f", "mindspore_to_self")
+          .Int("id", op.begin)
+          .At(calls_.PlaceOf(is_begin ? jump.thread : op.thread))
+          .Stamp(is_begin ? jump.ns : op.begin);
+      events_.Text("cat", "async_mindspore").End();
+    }
   }
 
   void WriteQueue() {
@@ -251,7 +262,7 @@ class Writer {
                       : !calls_.enqueues.empty() ? calls_.enqueues.front().thread
                                                  : calls_.dequeues.front().thread;
     const uint64_t pid = calls_.PlaceOf(first).pid;
-    NameProcess(pid, "Python", 0);
+    NameProcess(pid, folder_.is_mindspore ? "MindSpore" : "Python", 0);
     uint64_t last = 0;
     for (const auto& [tid, is_queue] : threads_) last = std::max(last, tid);
     for (const auto& [tid, is_queue] : threads_) {

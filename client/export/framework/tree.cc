@@ -27,7 +27,8 @@ class Running {
 }  // namespace
 
 void Tree::AddInside(Ref op, int64_t ns) {
-  const int64_t sum = InsideNs(op) + ns;
+  int64_t sum = 0;
+  if (__builtin_add_overflow(InsideNs(op), ns, &sum)) sum = INT64_MAX;
   if (0 <= sum && sum < kLong) {
     inside_ns[op] = static_cast<uint32_t>(sum);
   } else {

@@ -176,9 +176,9 @@ class FrameworkDatabaseTest(unittest.TestCase):
         path = folder.path / PROF / "msprof_20260131120000.db"
         with contextlib.closing(sqlite3.connect(path)) as database:
             database.executescript("CREATE TABLE STRING_IDS (id INTEGER, value TEXT); CREATE TABLE hit (n);"
+                                   f"INSERT INTO STRING_IDS VALUES ({2**63 - 1}, 'launch');"
                                    "CREATE TRIGGER t AFTER INSERT ON STRING_IDS BEGIN INSERT INTO hit VALUES (1); END;"
-                                   "CREATE VIEW CANN_API AS SELECT 1 AS startNs;"
-                                   f"INSERT INTO STRING_IDS VALUES ({2**63 - 1}, 'launch');")
+                                   "CREATE VIEW CANN_API AS SELECT 1 AS startNs;")
         export(folder.path, "--type", "db")
         self.assertEqual(self.rows(folder, "SELECT count(*) FROM hit"), [(0,)])
         self.assertEqual(self.rows(folder, "SELECT count(*) FROM PYTORCH_API WHERE name IS NULL"), [(0,)])

@@ -171,8 +171,9 @@ void WriteStepTimes(const std::vector<StepTime>& times, SqliteEngine& analysis) 
   }
 }
 
-uint64_t WriteCommunicationTables(SqliteEngine& analyzer, const std::vector<Step>& steps,
+uint64_t WriteCommunicationTables(SqliteEngine& analyzer, const std::vector<Step>& steps, bool as_vendor,
                                   SqliteEngine& analysis) {
+  const int64_t slack = as_vendor ? 0 : kStampSlackNs;
   const std::vector<Row> bandwidths =
       ReadTable(analyzer, "CommAnalyzerBandwidth",
                 "hccl_op_name, group_name, transport_type, transit_size, transit_time, bandwidth, "
@@ -215,8 +216,8 @@ uint64_t WriteCommunicationTables(SqliteEngine& analyzer, const std::vector<Step
   for (const Row& row : times) {
     const std::string operation = OperationOf(row);
     const std::optional<int64_t> ns = NsOf(row.values[2]);
-    const auto holds = [&ns](const Step& step) {
-      return ns && step.device_begin <= *ns && *ns <= step.device_end;
+    const auto holds = [&ns, slack](const Step& step) {
+      return ns && step.device_begin - slack <= *ns && *ns - slack <= step.device_end;
     };
     const auto step = std::ranges::find_if(steps, holds);
     if (step == steps.end()) {

@@ -14,7 +14,7 @@ void WriteStepTimes(const std::vector<StepTime>& times, SqliteEngine& analysis);
 
 // What `msprof --analyze` found out of the whole recording (communication_analyzer.db), in the step in which
 // each operation began. Operations in no step are left out and counted.
-uint64_t WriteCommunicationTables(SqliteEngine& analyzer, const std::vector<Step>& steps,
+uint64_t WriteCommunicationTables(SqliteEngine& analyzer, const std::vector<Step>& steps, bool as_vendor,
                                   SqliteEngine& analysis);
 
 }  // namespace profd::client::framework

@@ -158,8 +158,8 @@ Status WriteAnalysis(const Calls& calls, const Linked& linked, const UniqueFd& a
   if (file) {
     SqliteEngine analyzer("/proc/self/fd/" + std::to_string(file.get()), SqliteEngine::For::kReading);
     analyzer.EndWhen(progress.cancelled);
-    report.Note(kAnalysis, WriteCommunicationTables(analyzer, steps, analysis), "operation lies in no step",
-                "operations lie in no step");
+    report.Note(kAnalysis, WriteCommunicationTables(analyzer, steps, as_vendor, analysis),
+                "operation lies in no step", "operations lie in no step");
     if (!analyzer.status().ok())
       report.Skip({std::string("analyze/") + kAnalyzerDatabase, 0, 0, 0, analyzer.status().message()});
   } else if (has_analyzer) {
@@ -175,8 +175,8 @@ Status WriteAnalysis(const Calls& calls, const Linked& linked, const UniqueFd& a
 }  // namespace
 
 std::string DatabaseName(const Folder& folder) {
-  return "ascend_pytorch_profiler" + (folder.info.rank < 0 ? "" : "_" + std::to_string(folder.info.rank)) +
-         ".db";
+  return (folder.is_mindspore ? "ascend_mindspore_profiler" : std::string("ascend_pytorch_profiler")) +
+         (folder.info.rank < 0 ? "" : "_" + std::to_string(folder.info.rank)) + ".db";
 }
 
 CannDatabase FindCannDatabase(const Folder& folder, const UniqueFd& tables) {
@@ -223,7 +223,12 @@ Status WriteDatabases(const Folder& folder, const Calls& calls, const CannDataba
       PROFD_RETURN_IF_ERROR(WriteAnalysis(calls, linked, analyze, engine, results, report, progress));
   }
   part.Keep();
-  return results.Take(name);
+  PROFD_RETURN_IF_ERROR(results.Take(name));
+  if (!folder.is_mindspore || !analyze || !Names(analyze.get()).contains(kAnalyzerDatabase)) return {};
+  Part analyzer(results.PathTo(kAnalyzerDatabase) + ".part");  // as MindSpore passes it on
+  PROFD_RETURN_IF_ERROR(analyzer.Fill({analyze.get(), kAnalyzerDatabase, false}));
+  analyzer.Keep();
+  return results.Take(kAnalyzerDatabase);
 }
 
 }  // namespace profd::client::framework

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "client/export/framework/input/row_file.h"
 #include "client/export/write/json_text.h"
+#include "format/framework/mindspore.h"
 
 namespace profd::client::framework {
 namespace {
@@ -20,7 +22,11 @@ class Reader {
       : folder_(folder), as_vendor_(as_vendor), report_(report), progress_(progress) {}
 
   Calls Run() {
-    ReadOps();
+    if (folder_.is_mindspore) {
+      ReadMindSpore();
+    } else {
+      ReadOps();
+    }
     ReadMarks();
     ReadMemory();
     ReadGc();
@@ -92,6 +98,67 @@ class Reader {
       op.rest = RestOf(rest);
       calls_.ops.push_back(op);
     }
+  }
+
+  void ReadMindSpore() {
+    {
+      RowFile file(folder_.records, "mindspore.op_range", report_, progress_);
+      MsFlows flows;
+      std::optional<bytes::MsLayout> layout;
+      uint64_t pid = 0;
+      while (const auto value = file.NextValue()) {
+        if (!layout) layout = bytes::MsLayoutOf(*value);
+        const auto range = layout ? bytes::ParseMsRange(*value, *layout) : std::nullopt;
+        if (!range || range->end < range->start || range->start == 0) {
+          file.Refuse();
+          continue;
+        }
+        if (range->is_torn) file.Tear();
+        if (range->pid != 0) pid = range->pid;
+        AddMindSpore(*range, range->pid != 0 ? range->pid : pid, flows);
+      }
+      for (const auto& [flow, ends] : flows) {
+        if (ends.first && ends.second != kNoRef)
+          calls_.jumps.push_back({ends.first->ns, ends.first->thread, ends.second});
+      }
+    }
+    RowFile file(folder_.records, "mindspore.record_shapes", report_, progress_);
+    while (const auto value = file.NextValue()) {
+      const bytes::MsShapes shapes = bytes::ParseMsShapes(*value);
+      if (shapes.is_torn) file.Tear();
+      calls_.shapes.push_back({Intern(shapes.name), Intern(shapes.shapes)});
+    }
+  }
+
+  // By number: where a flow begins, and the operator that it leads to.
+  using MsFlows = std::map<uint64_t, std::pair<std::optional<Jump>, Ref>>;
+  void AddMindSpore(const bytes::MsRange& range, uint64_t pid, MsFlows& flows) {
+    Op op;
+    op.begin = WallNs(range.start);
+    op.end = WallNs(range.end);
+    op.low_sequence = UINT32_MAX;
+    op.thread = ThreadOf(pid, range.tid);
+    if (range.BeginsFlow()) {
+      flows.try_emplace(range.flow, std::nullopt, kNoRef).first->second.first =
+          Jump{op.begin, op.thread, kNoRef};
+      return;
+    }
+    if (range.flow != bytes::MsRange::kNoFlow)
+      flows.try_emplace(range.flow, std::nullopt, kNoRef).first->second.second =
+          static_cast<Ref>(calls_.ops.size());
+    op.name = Intern(range.Name());
+    Rest rest;
+    rest.high_sequence = -1;
+    rest.types = Intern(range.types);
+    rest.dims = Intern(range.shapes);
+    rest.stack = Intern(range.stack);
+    rest.modules = Intern(range.custom);
+    rest.has =
+        static_cast<uint8_t>((rest.types != 0 ? Rest::kTypes : 0) | (rest.dims != 0 ? Rest::kDims : 0) |
+                             (rest.stack != 0 ? Rest::kStack : 0) | (rest.modules != 0 ? Rest::kModules : 0) |
+                             (range.is_python ? Rest::kPython : 0));
+    op.rest = RestOf(rest);
+    calls_.ops.push_back(op);
   }
 
   // A begin that waits for its end.

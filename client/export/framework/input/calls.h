@@ -36,12 +36,21 @@ struct Op {
 };
 // What many calls have in common.
 struct Rest {
-  enum Has : uint8_t { kTypes = 1, kDims = 2, kStack = 4, kModules = 8, kFlops = 16 };
+  enum Has : uint8_t { kTypes = 1, kDims = 2, kStack = 4, kModules = 8, kFlops = 16, kPython = 32 };
   uint64_t forward_tid = 0;
   int32_t high_sequence = 0;
   format::TextId types = 0, dims = 0, stack = 0, modules = 0, flops = 0;
-  uint8_t has = 0;
+  uint8_t has = 0;  // kPython: a function of it, no operator (MindSpore has both in one file)
   bool operator==(const Rest&) const = default;
+};
+// From a moment on a thread to the operator that goes on with it (MindSpore).
+struct Jump {
+  int64_t ns = 0;
+  Ref thread = 0, op = 0;
+};
+// What an operator got (MindSpore).
+struct Shapes {
+  format::TextId name = 0, shapes = 0;
 };
 // One thing that went into the queue to the device, or came out of it.
 struct Queued {
@@ -74,6 +83,8 @@ struct Calls {
   std::vector<Place> threads;
   std::deque<Op> ops;  // as in the file
   std::vector<Rest> rests;
+  std::vector<Jump> jumps;
+  std::vector<Shapes> shapes;
   bool has_queue = false;
   std::vector<Queued> enqueues, dequeues;  // by their ends
   std::vector<MemoryChange> memory;        // of NPUs, by time
