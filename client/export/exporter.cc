@@ -351,6 +351,7 @@ bool Narrowed(const ExportOptions& options) {
 
 // What one thread does: decodes everything once, for some of the outputs.
 struct Share {
+  format::Texts texts;  // outputs refer to them
   std::vector<ExportFormat> formats;
   std::vector<std::unique_ptr<ExportOutput>> outputs;
   std::vector<Companion*> companions;
@@ -368,12 +369,11 @@ void Finish(Share& share, size_t output, const Progress& progress) {
 void Work(const Capture& capture, const ExportOptions& options, const Wanted& wanted, Share& share,
           Progress& progress) {
   Tee tee(share.outputs, share.companions);
-  format::Texts texts;
   Sinks sinks;
   sinks.rows = &tee;
   sinks.spans = &tee;
   sinks.profile = &tee;
-  sinks.texts = &texts;
+  sinks.texts = &share.texts;
   sinks.report = &share.report;
   sinks.progress = &progress;
   sinks.overlap = std::ranges::any_of(share.outputs, &ExportOutput::shows_overlap);

@@ -131,7 +131,8 @@ int SqliteEngine::Insert::Step(std::span<const DbValue> values) {
         sqlite3_bind_double(statement_, index, value.real);
         break;
       case DbValue::Type::kText:
-        sqlite3_bind_text(statement_, index, value.text, static_cast<int>(value.size), SQLITE_STATIC);
+        sqlite3_bind_text(statement_, index, value.text == nullptr ? "" : value.text,
+                          static_cast<int>(value.size), SQLITE_STATIC);
         break;
     }
   }

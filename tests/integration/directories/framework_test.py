@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 import ascend_pt
+import collectives
 import harness
 from ascend_pt import MAIN, OTHER
 from collectives import RAW, WALL

@@ -55,7 +55,7 @@ class MsprofShimTest(unittest.TestCase):
         before = [*(self.prof / "mindstudio_profiler_output").glob("msprof_*.json"), *self.prof.glob("msprof_*.db")]
         self.assertTrue(tables)
         self.assertEqual(len(before), 2)
-        self.assertLess(max(file.stat().st_ctime_ns for file in before), min(file.stat().st_ctime_ns for file in tables))
+        self.assertLessEqual(max(file.stat().st_ctime_ns for file in before), min(file.stat().st_ctime_ns for file in tables))
         done = self.run_it("--analyze=on", f"--output={self.prof}")
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual(sorted(os.listdir(self.prof / "analyze")), ["communication.json", "communication_analyzer.db", "communication_matrix.json"])
