@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "client/export/framework/input/trace_file.h"
-#include "client/export/framework/matrix.h"
+#include "client/export/framework/output/matrix.h"
 #include "client/files/prof_files.h"
 
 namespace profd::client::framework {

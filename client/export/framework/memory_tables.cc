@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "client/export/framework/allocations.h"
 #include "client/export/framework/input/csv_rows.h"
 #include "client/export/framework/input/trace_file.h"
+#include "client/export/framework/join/allocations.h"
 
 namespace profd::client::framework {
 namespace {

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "client/export/framework/forwards.h"
-#include "client/export/framework/python_calls.h"
+#include "client/export/framework/join/forwards.h"
+#include "client/export/framework/join/python_calls.h"
 #include "format/decode/span_writer.h"
 
 namespace profd::client::framework {

@@ -1,10 +1,7 @@
 #include "client/export/framework/tables.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <map>
 #include <optional>
 #include <utility>
@@ -15,10 +12,7 @@
 namespace profd::client::framework {
 namespace {
 
-using base::Result;
 using base::Status;
-
-constexpr char kLineEnd[] = "\r\n";
 
 // As msprof's op_summary has them, and as kernel_details has.
 struct Renamed {
@@ -112,32 +106,6 @@ struct StepTimes {
 };
 
 }  // namespace
-
-Result<std::unique_ptr<CsvFile>> Results::OpenTable(const std::string& name, std::string_view header) const {
-  PROFD_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, Open(name));
-  return std::make_unique<CsvFile>(std::move(file), header, !as_vendor_, kLineEnd);
-}
-
-Status Results::Take(const std::string& name) {
-  const std::string part = PathTo(name) + ".part";
-  struct stat file {};
-  if (::stat(part.c_str(), &file) != 0 || ::rename(part.c_str(), PathTo(name).c_str()) != 0)
-    return Status::FromErrno("rename " + part);
-  made_.push_back(name);
-  bytes_ += static_cast<uint64_t>(file.st_size);
-  return {};
-}
-
-Status Results::Finish(CsvFile& table, const std::string& name) {
-  return table.rows() == 0 ? table.file().status() : Finish(table.file(), name);
-}
-
-Status Results::Finish(OutputFile& file, const std::string& name) {
-  PROFD_RETURN_IF_ERROR(file.Finish());
-  made_.push_back(name);
-  bytes_ += file.bytes();
-  return {};
-}
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "client/export/framework/forwards.h"
 #include "client/export/framework/input/trace_file.h"
-#include "client/export/framework/python_calls.h"
+#include "client/export/framework/join/forwards.h"
+#include "client/export/framework/join/python_calls.h"
 #include "client/export/write/json_text.h"
 #include "client/export/write/number_text.h"
 #include "client/files/prof_files.h"

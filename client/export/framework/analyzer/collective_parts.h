@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "base/unique_fd.h"
 #include "client/export/exporter.h"
-#include "client/export/framework/matrix.h"
+#include "client/export/framework/output/matrix.h"
 #include "format/events/spans.h"
 #include "format/texts.h"
 

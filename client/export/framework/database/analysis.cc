@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "client/export/framework/input/trace_file.h"
-#include "client/export/framework/matrix.h"
-#include "client/export/framework/tables.h"
+#include "client/export/framework/output/matrix.h"
+#include "client/export/framework/output/results.h"
 
 namespace profd::client::framework {
 namespace {

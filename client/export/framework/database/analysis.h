@@ -6,7 +6,7 @@
 
 #include "client/export/db/sqlite_engine.h"
 #include "client/export/framework/database/step_times.h"
-#include "client/export/framework/links.h"
+#include "client/export/framework/join/links.h"
 
 namespace profd::client::framework {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "client/export/framework/forwards.h"
-#include "client/export/framework/python_calls.h"
+#include "client/export/framework/join/forwards.h"
+#include "client/export/framework/join/python_calls.h"
 #include "client/export/write/json_text.h"
 
 namespace profd::client::framework {

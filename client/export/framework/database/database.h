@@ -7,7 +7,7 @@
 #include "base/unique_fd.h"
 #include "client/export/framework/input/calls.h"
 #include "client/export/framework/input/folder.h"
-#include "client/export/framework/tables.h"
+#include "client/export/framework/output/results.h"
 
 namespace profd::client::framework {
 

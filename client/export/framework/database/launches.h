@@ -6,7 +6,7 @@
 
 #include "client/export/db/sqlite_engine.h"
 #include "client/export/framework/input/calls.h"
-#include "client/export/framework/tree.h"
+#include "client/export/framework/join/tree.h"
 
 namespace profd::client::framework {
 

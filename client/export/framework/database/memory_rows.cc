@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/export/framework/allocations.h"
 #include "client/export/framework/database/call_tables.h"
+#include "client/export/framework/join/allocations.h"
 
 namespace profd::client::framework {
 namespace {

@@ -9,7 +9,7 @@
 #include "client/export/db/sqlite_engine.h"
 #include "client/export/framework/database/launches.h"
 #include "client/export/framework/input/calls.h"
-#include "client/export/framework/links.h"
+#include "client/export/framework/join/links.h"
 
 namespace profd::client::framework {
 

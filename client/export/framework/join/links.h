@@ -8,7 +8,7 @@
 
 #include "client/export/framework/input/calls.h"
 #include "client/export/framework/input/cann.h"
-#include "client/export/framework/tree.h"
+#include "client/export/framework/join/tree.h"
 
 namespace profd::client::framework {
 

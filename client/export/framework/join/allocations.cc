@@ -1,4 +1,4 @@
-#include "client/export/framework/allocations.h"
+#include "client/export/framework/join/allocations.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "client/export/framework/forwards.h"
+#include "client/export/framework/join/forwards.h"
 
 #include <algorithm>
 

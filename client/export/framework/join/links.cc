@@ -1,4 +1,4 @@
-#include "client/export/framework/links.h"
+#include "client/export/framework/join/links.h"
 
 #include <algorithm>
 #include <charconv>

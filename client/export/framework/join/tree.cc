@@ -1,4 +1,4 @@
-#include "client/export/framework/tree.h"
+#include "client/export/framework/join/tree.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "client/export/framework/matrix.h"
+#include "client/export/framework/output/matrix.h"
 
 #include <algorithm>
 #include <array>
