@@ -69,7 +69,7 @@ ALLOWED = {
     "client/export/db": VIEWS,
     "client/export/stacks": VIEWS,
     "client/export": EXPORT,
-    "client/export/framework": EXPORT | {"client/export"},
+    "client/export/framework": EXPORT | {"client/export", "client/export/db"},
     "client/analyze/model": FILES,
     "client/analyze/reading": MODEL | {"client/export/views"},  # what counters of cores mean
     "client/analyze/rules": MODEL,

@@ -94,14 +94,23 @@ std::optional<uint64_t> Fraction(std::string_view text) {
 
 Result<std::vector<ExportFormat>> ParseFormats(std::string_view text) {
   std::vector<ExportFormat> formats;
+  const auto add = [&formats](ExportFormat format) {
+    if (std::ranges::count(formats, format) == 0) formats.push_back(format);
+  };
   for (const std::string_view item : Items(text)) {
+    if (item == "text") {  // the frameworks' word
+      add(ExportFormat::kChrome);
+      add(ExportFormat::kCsv);
+      continue;
+    }
     std::optional<ExportFormat> found;
     for (size_t i = 0; i < kExportFormats; ++i) {
       if (FormatName(static_cast<ExportFormat>(i)) == item) found = static_cast<ExportFormat>(i);
     }
     if (!found)
-      return Usage("--format", item, "expected some of chrome, perfetto, csv, json, db, collapsed, pprof");
-    if (std::ranges::count(formats, *found) == 0) formats.push_back(*found);
+      return Usage("--format", item,
+                   "expected some of chrome, perfetto, csv, json, db, collapsed, pprof, text");
+    add(*found);
   }
   return formats;
 }

@@ -48,7 +48,8 @@ constexpr FormatRow kFormats[kExportFormats] = {{"chrome", 5.0}, {"perfetto", 1.
 // Hands everything to several outputs.
 class Tee : public format::RowSink, public format::SpanSink, public ProfileSink {
  public:
-  explicit Tee(const std::vector<std::unique_ptr<ExportOutput>>& outputs) : outputs_(outputs) {}
+  Tee(const std::vector<std::unique_ptr<ExportOutput>>& outputs, const std::vector<Companion*>& companions)
+      : outputs_(outputs), companions_(companions) {}
   void Label(const format::Series& series, int device, size_t key, int64_t value,
              std::string_view text) override {
     for (const auto& output : outputs_) output->Label(series, device, key, value, text);
@@ -66,6 +67,7 @@ class Tee : public format::RowSink, public format::SpanSink, public ProfileSink 
   void Spans(const format::SpanBatch& batch) override {
     given_ += batch.spans.size();
     for (const auto& output : outputs_) output->Spans(batch);
+    for (Companion* companion : companions_) companion->Spans(batch);
   }
   void Sample(const ProfileSample& sample) override {
     ++given_;
@@ -75,6 +77,7 @@ class Tee : public format::RowSink, public format::SpanSink, public ProfileSink 
 
  private:
   const std::vector<std::unique_ptr<ExportOutput>>& outputs_;
+  const std::vector<Companion*> companions_;
   uint64_t given_ = 0;
 };
 
@@ -348,31 +351,41 @@ bool Narrowed(const ExportOptions& options) {
 
 // What one thread does: decodes everything once, for some of the outputs.
 struct Share {
+  format::Texts texts;  // outputs refer to them
   std::vector<ExportFormat> formats;
   std::vector<std::unique_ptr<ExportOutput>> outputs;
+  std::vector<Companion*> companions;
   Report report;
   Status status;
   uint64_t given = 0;  // rows and spans
 };
 
+void Finish(Share& share, size_t output, const Progress& progress) {
+  if (progress.cancelled) return;
+  if (Status status = share.outputs[output]->Finish(); !status.ok() && share.status.ok())
+    share.status = std::move(status);
+}
+
 void Work(const Capture& capture, const ExportOptions& options, const Wanted& wanted, Share& share,
           Progress& progress) {
-  Tee tee(share.outputs);
-  format::Texts texts;
+  Tee tee(share.outputs, share.companions);
   Sinks sinks;
   sinks.rows = &tee;
   sinks.spans = &tee;
   sinks.profile = &tee;
-  sinks.texts = &texts;
+  sinks.texts = &share.texts;
   sinks.report = &share.report;
   sinks.progress = &progress;
   sinks.overlap = std::ranges::any_of(share.outputs, &ExportOutput::shows_overlap);
   Decode(capture, wanted, options.vendor_compatible, sinks);
+  for (size_t i = 0; i < share.outputs.size() && !progress.cancelled; ++i) {
+    if (share.formats[i] != ExportFormat::kPerfetto) continue;
+    for (Companion* companion : share.companions) companion->Give(*share.outputs[i]);
+  }
   share.given = tee.given();
   if (share.given == 0 && Narrowed(options)) return;  // a file of nothing would look like a result
-  for (const auto& output : share.outputs) {
-    if (progress.cancelled) return;
-    if (Status status = output->Finish(); !status.ok() && share.status.ok()) share.status = std::move(status);
+  for (size_t i = 0; i < share.outputs.size(); ++i) {
+    if (share.formats[i] != ExportFormat::kCsv) Finish(share, i, progress);
   }
 }
 
@@ -490,15 +503,24 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
     share.formats.push_back(formats[i]);
     share.outputs.push_back(std::move(output).value());
   }
+  const auto with_timeline = std::ranges::find_if(shares, [](const Share& share) {
+    return std::ranges::count(share.formats, ExportFormat::kPerfetto) > 0;
+  });
+  (with_timeline == shares.end() ? shares.front() : *with_timeline).companions = options.companions;
   std::vector<std::thread> threads;
   for (size_t i = 1; i < shares.size(); ++i) {
     threads.emplace_back([&, i] { Work(*capture, options, wanted, shares[i], progress); });
   }
   Work(*capture, options, wanted, shares[0], progress);
   for (std::thread& thread : threads) thread.join();
-  if (progress.cancelled) return Status(Code::kCancelled, "export " + directory + ": interrupted");
-
   const bool nothing = !formats.empty() && shares[0].given == 0 && Narrowed(options);
+  // Tables come last: analysers take the first one for a sign that all is there.
+  for (Share& share : shares) {
+    for (size_t i = 0; i < share.outputs.size() && !nothing; ++i) {
+      if (share.formats[i] == ExportFormat::kCsv) Finish(share, i, progress);
+    }
+  }
+  if (progress.cancelled) return Status(Code::kCancelled, "export " + directory + ": interrupted");
   if (nothing) {
     result.nothing = Nothing(*capture, options, wanted);
   } else {
@@ -517,8 +539,8 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
     }
   }
   if (!nothing) {
-    if (const Status written = WriteReadme(places.tables(), places.stamp()); !written.ok())
-      return places.Shown(written);
+    if (!options.formats.empty())
+      PROFD_RETURN_IF_ERROR(places.Shown(WriteReadme(places.tables(), places.stamp())));
     if (options.per_device) {
       PROFD_RETURN_IF_ERROR(places.Shown(
           WriteRankInfo(places.root_folder(), places.shown(), *capture, *options.devices->begin())));

@@ -13,6 +13,7 @@
 #include "client/export/read/report.h"
 #include "client/export/read/slices.h"
 #include "client/export/read/sources/iterations.h"
+#include "format/events/spans.h"
 
 namespace profd::client {
 
@@ -24,6 +25,13 @@ std::string_view FormatName(ExportFormat format);  // as --format has it
 struct TimePoint {
   bool behind_begin = false;
   uint64_t ns = 0;
+};
+
+// Who looks on at an export: sees all spans of the directory, and may then add some to Perfetto's timeline.
+// **Thread:** one.
+class Companion : public format::SpanSink {
+ public:
+  virtual void Give(format::SpanSink&) {}
 };
 
 struct ExportOptions {
@@ -42,6 +50,7 @@ struct ExportOptions {
   // `out` is made a PROF directory of its own, of the one device in `devices`, as analysers of many ranks
   // want it (per_device.h).
   bool per_device = false;
+  std::vector<Companion*> companions;
 };
 
 struct ExportResult {
@@ -49,6 +58,7 @@ struct ExportResult {
   std::vector<std::string> files;
   Report report;
   uint64_t input_bytes = 0, output_bytes = 0, left_out = 0, duration_ns = 0;
+  bool is_repaired = false;  // what could not be used is no fault of this export
   // Nothing in there is of the time, devices and kinds that were asked for: why. No file was made then.
   std::string nothing;
 };
@@ -57,7 +67,8 @@ struct ExportResult {
 // can only be compared once a capture is open.
 base::Status CheckRange(const ExportOptions& options);
 
-// One PROF directory. What is wrong with its data is in the report; an error means that nothing came out.
+// One PROF directory; without formats it is only read, for companions. What is wrong with its data is in the
+// report; an error means that nothing came out.
 base::Result<ExportResult> Export(const std::string& directory, const ExportOptions& options,
                                   Progress& progress);
 

@@ -115,10 +115,9 @@ constexpr Option kOptions[] = {
      .values = kOffByDefault,
      .needs = "output",
      .becomes = Becomes::kResults,
-     .standing = Standing::kMissing,
+     .standing = Standing::kDifferent,
      .because =
-         "communication.json and the matrix of a job: profctl export DIR… --cluster-output; what makes it "
-         "slow: profctl analyze DIR"},
+         "of directories of CANN's own collector; JSON and database at once, whatever type and rule say"},
     {.name = "rule",
      .rows = "F-097",
      .about = "what is analysed",
@@ -126,10 +125,9 @@ constexpr Option kOptions[] = {
      .values = kRules,
      .needs = "analyze=on output",
      .becomes = Becomes::kResults,
-     .standing = Standing::kMissing,
+     .standing = Standing::kDifferent,
      .because =
-         "communication.json and the matrix of a job: profctl export DIR… --cluster-output; what makes it "
-         "slow: profctl analyze DIR"},
+         "of directories of CANN's own collector; JSON and database at once, whatever type and rule say"},
 };
 
 }  // namespace

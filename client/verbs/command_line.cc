@@ -2,11 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,6 +35,7 @@ namespace {
 
 constexpr char kAbout[] =
     "profctl: records NPUs, host and programs with profd, and says what makes a job slow";
+constexpr std::string_view kMsprof = "msprof";
 constexpr size_t kMostWords = 400;  // of what is said about a command line
 constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
 constexpr char kConfig[] = "/etc/profd/profctl.conf";
@@ -104,6 +107,9 @@ class CommandLine {
       if (error.get_exit_code() != 0)
         return Usage(WhatIsWrong(words, error), verbs.empty() ? "" : verbs.front()->get_name());
       app_.exit(error);  // --help, --version
+      // Programs that call msprof look there for what it can do, word for word.
+      if (!verbs.empty() && verbs.front()->get_name() == kMsprof)
+        OwnStreams()->Print("\n--type: text(which will also export the database), or db alone\n");
       return ExitCode::kOk;
     }
     if (option_tables_) return Print(options::StatusTables());
@@ -311,8 +317,29 @@ class CommandLine {
 
 }  // namespace
 
+namespace {
+
+// Called as msprof, by a link or by its stand-in (client/shim).
+bool IsMsprof(int argc, char** argv) {
+  const char* const as = std::getenv("PROFCTL_AS");
+  const bool by_shim = as != nullptr && as == kMsprof;
+  ::unsetenv("PROFCTL_AS");  // programs that it starts are none
+  return by_shim || (argc > 0 && std::filesystem::path(argv[0]).filename() == kMsprof);
+}
+
+}  // namespace
+
 ExitCode RunCommandLine(int argc, char** argv) {
-  return CommandLine().Run(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const bool is_msprof = IsMsprof(argc, argv);
+  if (is_msprof) words.insert(words.begin(), std::string(kMsprof));
+  const ExitCode code = CommandLine().Run(words);
+  // torch_npu's analyse() looks every 0.1 s for the first table, and gives up half of its results if by then
+  // the export is already over.
+  constexpr auto kUntilSeen = std::chrono::milliseconds(400);
+  if (is_msprof && std::ranges::count(words, "--export=on") > 0) std::this_thread::sleep_for(kUntilSeen);
+  // Who calls msprof takes any code but 0 for a failure, and gives up; the real one says nothing of losses.
+  return is_msprof && code == ExitCode::kPartialLoss ? ExitCode::kOk : code;
 }
 
 }  // namespace profd::client

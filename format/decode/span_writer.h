@@ -20,6 +20,7 @@ class SpanWriter {
   }
 
   Texts& texts() { return texts_; }
+  SpanSink& sink() { return sink_; }
   // A span to fill in; good until the next call.
   Span& Add(SpanKind kind) {
     if (batch_.spans.size() >= kSpansPerBatch) Flush();

@@ -102,11 +102,13 @@ struct TaskCounters {
   Core core[2];
 };
 
-enum class ArgType : uint8_t { kU64, kI64, kF64, kText };
+enum class ArgType : uint8_t { kU64, kI64, kF64, kText, kFlow };
 struct SpanArg {
   TextId key = 0;
   ArgType type = ArgType::kU64;
-  uint64_t bits = 0;  // as i64, f64 by bit_cast; kText: a TextId
+  // As i64, f64 by bit_cast; kText: a TextId; kFlow: one more connection, for arrows between what has the
+  // same by time (Perfetto's timeline alone has them).
+  uint64_t bits = 0;
 };
 
 // Spans in no particular order: a span is known when it ends. Spans of one batch share its tables.

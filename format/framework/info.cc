@@ -43,6 +43,16 @@ base::Result<ProfilerInfo> ParseProfilerInfo(std::string_view text) {
   Take(In(all, "cann_version"), info.cann_version);
   const json& asked = In(In(all, "config"), "experimental_config");
   Take(In(asked, "_profiler_level"), info.level);
+  const json& of_mindspore = In(all, "profiler_parameters");
+  Take(In(of_mindspore, "profiler_level"), info.level);
+  const json& results = of_mindspore.is_null() ? In(asked, "_export_type") : In(of_mindspore, "export_type");
+  const auto wants = [&results](const char* what) {
+    if (results.is_string()) return results.get_ref<const std::string&>() == what;
+    return results.is_array() &&
+           std::ranges::any_of(results, [what](const json& one) { return one == what; });
+  };
+  info.wants_database = wants("db");
+  info.wants_text = wants("text") || !info.wants_database;
   Take(In(asked, "_l2_cache"), info.l2_cache);
   Take(In(asked, "_sys_io"), info.sys_io);
   Take(In(asked, "_sys_interconnection"), info.sys_interconnection);

@@ -11,9 +11,11 @@
 namespace profd::format::framework {
 
 struct ProfilerInfo {
-  int64_t rank = -1;  // -1: not of a distributed job
+  bool is_guessed = false;  // nobody said any of it
+  int64_t rank = -1;        // -1: not of a distributed job
   std::string level = "Level0", torch_npu_version, cann_version;
   bool l2_cache = false, sys_io = false, sys_interconnection = false;
+  bool wants_text = true, wants_database = false;  // what analyse() is to make of it
   // start_info. `counts`: stamps are those of the CPU's counter, else ns of CLOCK_MONOTONIC_RAW.
   bool counts = false;
   double counter_mhz = 100;

@@ -1,5 +1,6 @@
 #include "format/framework/records.h"
 
+#include "format/framework/fields.h"
 #include "format/records/packed.h"
 
 namespace profd::format::framework {
@@ -38,20 +39,6 @@ static_assert(sizeof(GcRecord) == GcRun::kBytes && sizeof(CallRecord) == PythonC
 
 enum class RangeField : uint16_t { kName = 2, kTypes, kDims, kStack = 8, kModules, kFlops };
 constexpr uint16_t kText = 1;  // of marks and names
-
-std::string_view TextOf(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-
-// Calls `visit(id, text)` for each field; false: the last one is cut.
-template <typename Visit>
-bool EachField(Bytes fields, Visit visit) {
-  while (!fields.empty()) {
-    const uint64_t bytes = RowBytes(fields);
-    if (bytes == 0 || bytes > fields.size()) return false;
-    visit(Load<uint16_t>(fields.data()), TextOf(ValueOf(fields.first(bytes))));
-    fields = fields.subspan(bytes);
-  }
-  return true;
-}
 
 // The text of the one field that a record has.
 bool TakeText(Bytes fields, std::string_view& text) {

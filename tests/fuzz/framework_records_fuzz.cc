@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "format/framework/info.h"
+#include "format/framework/mindspore.h"
 #include "format/framework/records.h"
 
 namespace profd::format::framework {
@@ -30,6 +31,18 @@ void Parse(Bytes value) {
   if (const auto mark = ParseOpMark(exact)) Inside(mark->name, exact);
   if (const auto name = ParsePythonName(exact)) Inside(name->text, exact);
   if (const auto use = ParseMemoryUse(exact)) PROFD_CHECK(exact.size() >= 77);
+  for (const MsLayout layout : {MsLayout::kNew, MsLayout::kOld}) {
+    const auto range = ParseMsRange(exact, layout);
+    if (!range) continue;
+    for (const std::string_view text :
+         {range->name, range->full_name, range->graph_module, range->graph_event, range->custom, range->types,
+          range->shapes, range->stack})
+      Inside(text, exact);
+    PROFD_CHECK(range->Name().size() <= 3 * exact.size() + 100);
+  }
+  if (const auto layout = MsLayoutOf(exact)) PROFD_CHECK(ParseMsRange(exact, *layout)->is_torn == false);
+  const MsShapes shapes = ParseMsShapes(exact);
+  for (const std::string_view text : {shapes.name, shapes.shapes, shapes.types}) Inside(text, exact);
 }
 
 }  // namespace

@@ -155,6 +155,7 @@ const ChromeOutput::Place& ChromeOutput::PlaceOf(Layer layer, const format::Span
 
 void ChromeOutput::AppendSpanArgs(std::string& to, const format::SpanBatch& batch, const Span& span) {
   for (const format::SpanArg& arg : batch.ArgsOf(span)) {
+    if (arg.type == format::ArgType::kFlow) continue;
     if (arg.type == format::ArgType::kText && arg.bits == span.category) continue;  // is there already
     if (to.back() != '{') to += ',';
     to += Text(batch, arg.key);
@@ -173,6 +174,8 @@ void ChromeOutput::AppendSpanArgs(std::string& to, const format::SpanBatch& batc
         break;
       case format::ArgType::kText:
         to += Text(batch, static_cast<format::TextId>(arg.bits));
+        break;
+      case format::ArgType::kFlow:
         break;
     }
   }

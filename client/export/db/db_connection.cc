@@ -1,7 +1,6 @@
 #include "client/export/db/db_connection.h"
 
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "client/export/db/sqlite_engine.h"
 
 namespace profd::client {
 
@@ -35,85 +35,28 @@ std::string CreateSql(const DbConnection::Rows& rows, bool with_key) {
   return "CREATE TABLE " + rows.name + " (" + columns + ")";
 }
 
-// SQLite, with a file that nobody else sees yet: nothing has to be undone. The first error stays, what
-// follows is ignored. **Thread:** one.
-class Engine {
- public:
-  explicit Engine(const std::string& path) : path_(path) {
-    constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-    Check(sqlite3_open_v2(path.c_str(), &db_, kFlags, nullptr));
-    // 16 MiB of pages are kept.
-    for (const char* pragma :
-         {"journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", "cache_size=-16384"})
-      Run("PRAGMA " + std::string(pragma));
-  }
-  ~Engine() {
-    for (sqlite3_stmt* statement : statements_) sqlite3_finalize(statement);
-    sqlite3_close(db_);
-  }
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
+int64_t LastKey(SqliteEngine& engine, const std::string& table, const std::string& column) {
+  int64_t last = 0;
+  engine.ForEach("SELECT max(" + column + ") FROM " + table,
+                 [&last](const SqliteEngine::Row& row) { last = row.Int(0); });
+  return last;
+}
 
-  void Run(const std::string& sql) {
-    if (status_.ok()) Check(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr));
-  }
-  sqlite3_stmt* Prepare(const std::string& sql) {
-    sqlite3_stmt* statement = nullptr;
-    if (!status_.ok()) return nullptr;
-    Check(sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr));
-    statements_.push_back(statement);
-    return statement;
-  }
-  void Attach(const std::string& path, const char* name) {
-    sqlite3_stmt* attach = Prepare("ATTACH ? AS " + std::string(name));
-    sqlite3_bind_text(attach, 1, path.c_str(), -1, SQLITE_STATIC);
-    if (const int step = sqlite3_step(attach); status_.ok() && step != SQLITE_DONE) Check(step);
-  }
-  // Rows of late.`rows`, by key, into the table itself.
-  void Insert(const DbConnection::Rows& rows) {
-    std::string places = "?";
-    for (size_t i = 1; i < rows.columns.size(); ++i) places += ",?";
-    const std::string key(rows.columns[static_cast<size_t>(rows.key)].name);
-    sqlite3_stmt* from = Prepare("SELECT * FROM late." + rows.name + " ORDER BY " + key);
-    sqlite3_stmt* to = Prepare("INSERT INTO main." + rows.name + " VALUES (" + places + ")");
-    int64_t spare = 0;  // a key that nobody has
-    while (status_.ok()) {
-      const int step = sqlite3_step(from);
-      if (step == SQLITE_DONE) return;
-      if (step != SQLITE_ROW) return Check(step);
-      for (int i = 0; i < static_cast<int>(rows.columns.size()); ++i)
-        sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
-      int done = sqlite3_step(to);
-      sqlite3_reset(to);
-      if (done == SQLITE_CONSTRAINT) {  // its key is taken
-        if (spare == 0) spare = std::max(LastKey("main", rows.name, key), LastKey("late", rows.name, key));
-        sqlite3_bind_int64(to, rows.key + 1, ++spare);
-        done = sqlite3_step(to);
-        sqlite3_reset(to);
-      }
-      if (done != SQLITE_DONE) Check(done);
-    }
-  }
-  const base::Status& status() const { return status_; }
-
- private:
-  int64_t LastKey(const std::string& database, const std::string& table, const std::string& column) {
-    sqlite3_stmt* last = Prepare("SELECT max(" + column + ") FROM " + database + "." + table);
-    return last != nullptr && sqlite3_step(last) == SQLITE_ROW ? sqlite3_column_int64(last, 0) : 0;
-  }
-  void Check(int result) {
-    if (result == SQLITE_OK || !status_.ok()) return;
-    const char* why = db_ != nullptr ? sqlite3_errmsg(db_) : "no memory";
-    status_ =
-        base::Status((result & 0xFF) == SQLITE_FULL ? base::Code::kResourceExhausted : base::Code::kInternal,
-                     "writing " + path_ + ": " + why);
-  }
-
-  const std::string path_;
-  sqlite3* db_ = nullptr;
-  std::vector<sqlite3_stmt*> statements_;
-  base::Status status_;
-};
+// Rows of late.`rows`, by key, into the table itself. One whose key is taken gets another one.
+void InsertLate(SqliteEngine& engine, const DbConnection::Rows& rows) {
+  const std::string key(rows.columns[static_cast<size_t>(rows.key)].name);
+  SqliteEngine::Insert to = engine.Into("main." + rows.name, rows.columns.size());
+  int64_t spare = 0;  // a key that nobody has
+  std::vector<DbValue> values(rows.columns.size());
+  engine.ForEach("SELECT * FROM late." + rows.name + " ORDER BY " + key, [&](const SqliteEngine::Row& row) {
+    for (size_t i = 0; i < values.size(); ++i) values[i] = row.Value(static_cast<int>(i));
+    if (to.TryAppend(values)) return;
+    if (spare == 0)
+      spare = std::max(LastKey(engine, "main." + rows.name, key), LastKey(engine, "late." + rows.name, key));
+    values[static_cast<size_t>(rows.key)] = ++spare;
+    to.Append(values);
+  });
+}
 
 }  // namespace
 
@@ -164,14 +107,14 @@ void DbConnection::AddViews() {
 }
 
 void DbConnection::FinishWithEngine() {
-  Engine engine(part());
+  SqliteEngine engine(part());
   if (late_) {
     if (status_ = late_->Finish(); !status_.ok()) return;
     engine.Attach(late_part(), "late");
   }
   engine.Run("BEGIN");
   for (const auto& rows : rows_)
-    if (rows->late != nullptr) engine.Insert(*rows);
+    if (rows->late != nullptr) InsertLate(engine, *rows);
   for (const std::string& index : indices_) engine.Run(index);
   engine.Run("COMMIT");
   status_ = engine.status();

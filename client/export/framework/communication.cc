@@ -1,97 +1,31 @@
 #include "client/export/framework/communication.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "client/export/framework/input/trace_file.h"
+#include "client/export/framework/output/matrix.h"
 #include "client/files/prof_files.h"
 
 namespace profd::client::framework {
 namespace {
 
 using base::Status;
-using Json = nlohmann::ordered_json;
-
 constexpr char kTimes[] = "Communication Time Info", kBandwidths[] = "Communication Bandwidth Info",
-               kTotal[] = "Total Op Info", kTransit[] = "Transit Time(ms)", kSize[] = "Transit Size(MB)",
-               kWait[] = "Wait Time(ms)", kSynchronization[] = "Synchronization Time(ms)",
-               kBandwidth[] = "Bandwidth(GB/s)", kTransport[] = "Transport Type",
-               kSizes[] = "Size Distribution";
-
-const Json& In(const Json& object, const char* key) {
-  static const Json kNone;
-  if (!object.is_object()) return kNone;
-  const auto found = object.find(key);
-  return found == object.end() ? kNone : *found;
-}
-double NumberOf(const Json& value) { return value.is_number() ? value.get<double>() : 0; }
-
-// Sums of whole numbers stay whole.
-void AddTo(Json& sum, const Json& value) {
-  if (!value.is_number()) return;
-  if (sum.is_number_integer() && value.is_number_integer() &&
-      std::fabs(NumberOf(sum) + NumberOf(value)) < 1e15) {
-    sum = sum.get<int64_t>() + value.get<int64_t>();
-  } else {
-    sum = NumberOf(sum) + NumberOf(value);
-  }
-}
-
-// Rounded to four digits; of nothing 0.
-Json Ratio(double part, double whole) {
-  if (std::fabs(whole) < 1e-15) return 0;
-  return Rounded(part / whole, 4);
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  });
-  return lower;
-}
-
-enum class Class : uint8_t { kPair, kCollective, kNone };
-Class ClassOf(const std::string& name) {
-  const std::string lower = Lower(name);
-  for (const char* const of_pair : {"hcom_send", "hcom_receive", "hcom_batchsendrecv"}) {
-    if (lower.starts_with(of_pair)) return Class::kPair;
-  }
-  return lower.starts_with("total") ? Class::kNone : Class::kCollective;
-}
-
-// The word that comes first in a name; of several that begin there the first one here.
-std::string TypeOf(const std::string& name) {
-  static constexpr std::array<std::string_view, 10> kWords = {
-      "send",    "reduce",    "invalid", "broadcast", "allreduce",
-      "receive", "allgather", "scatter", "alltoall",  "batchsendrecv"};
-  const std::string lower = Lower(name);
-  size_t first = std::string::npos;
-  std::string_view type;
-  for (const std::string_view word : kWords) {
-    const size_t at = lower.find(word);
-    if (at < first) {
-      first = at;
-      type = word;
-    }
-  }
-  return type.empty() ? name.substr(0, name.find("__")) : std::string(type);
-}
+               kTotal[] = "Total Op Info", kWait[] = "Wait Time(ms)",
+               kSynchronization[] = "Synchronization Time(ms)", kSizes[] = "Size Distribution";
 
 // Of all operations of a class.
 Json TotalOf(const Json& ops) {
   Json times = Json::object(), bandwidths = Json::object();
   for (const auto& [name, op] : ops.items()) {
-    const Json &of_time = In(op, kTimes), &of_bandwidth = In(op, kBandwidths);
+    const Json &of_time = MemberOf(op, kTimes), &of_bandwidth = MemberOf(op, kBandwidths);
     for (const auto& [key, value] : of_time.items()) {
       if (key != "Wait Time Ratio" && key != "Synchronization Time Ratio" && key != "Start Timestamp(us)" &&
           value.is_number())
@@ -100,10 +34,10 @@ Json TotalOf(const Json& ops) {
     for (const auto& [transport, parts] : of_bandwidth.items()) {
       if (!parts.is_object()) continue;
       Json& sum = bandwidths[transport];
-      if (sum.is_null()) sum = {{kTransit, 0}, {kSize, 0}, {kSizes, Json::object()}};
-      AddTo(sum[kTransit], In(parts, kTransit));
-      AddTo(sum[kSize], In(parts, kSize));
-      for (const auto& [size, packets] : In(parts, kSizes).items()) {
+      if (sum.is_null()) sum = {{kTransitTime, 0}, {kTransitSize, 0}, {kSizes, Json::object()}};
+      AddTo(sum[kTransitTime], MemberOf(parts, kTransitTime));
+      AddTo(sum[kTransitSize], MemberOf(parts, kTransitSize));
+      for (const auto& [size, packets] : MemberOf(parts, kSizes).items()) {
         if (!packets.is_array() || packets.size() < 2) continue;
         Json& all = sum[kSizes][size];
         if (all.is_null()) all = {0, 0};
@@ -112,8 +46,9 @@ Json TotalOf(const Json& ops) {
       }
     }
   }
-  const double wait = NumberOf(In(times, kWait)), synchronization = NumberOf(In(times, kSynchronization)),
-               transit = NumberOf(In(times, kTransit));
+  const double wait = NumberOf(MemberOf(times, kWait)),
+               synchronization = NumberOf(MemberOf(times, kSynchronization)),
+               transit = NumberOf(MemberOf(times, kTransitTime));
   times["Wait Time Ratio"] = Ratio(wait, wait + transit);
   times["Synchronization Time Ratio"] = Ratio(synchronization, synchronization + transit);
   return {{kTimes, std::move(times)}, {kBandwidths, std::move(bandwidths)}};
@@ -122,7 +57,7 @@ Json TotalOf(const Json& ops) {
 // What the vendor reckons, and does not write.
 void AddBandwidths(Json& total) {
   for (auto& [transport, sum] : total[kBandwidths].items())
-    sum[kBandwidth] = Ratio(NumberOf(In(sum, kSize)), NumberOf(In(sum, kTransit)));
+    sum[kBandwidthRate] = Ratio(NumberOf(MemberOf(sum, kTransitSize)), NumberOf(MemberOf(sum, kTransitTime)));
 }
 
 Json Sorted(const Json& ops, bool as_vendor) {
@@ -138,51 +73,6 @@ Json Sorted(const Json& ops, bool as_vendor) {
     (*of)[kTotal] = std::move(total);
   }
   return {{"p2p", std::move(pairs)}, {"collective", std::move(collectives)}};
-}
-
-// By type, group and link: the fastest operations, those in the middle, the slowest, and all of them.
-Json MatrixOf(const std::vector<std::pair<std::string, const Json*>>& ops) {
-  using Key = std::tuple<std::string, std::string, std::string>;
-  std::map<Key, size_t> known;
-  std::vector<std::pair<Key, std::vector<Json>>> links;  // as they come
-  for (const auto& [name, op] : ops) {
-    if (!op->is_object()) continue;
-    const size_t at = name.rfind('@');
-    for (const auto& [link, carried] : op->items()) {
-      if (!carried.is_object()) continue;
-      Key key{TypeOf(name), at == std::string::npos ? name : name.substr(at + 1), link};
-      const auto [place, is_new] = known.try_emplace(key, links.size());
-      if (is_new) links.emplace_back(std::move(key), std::vector<Json>());
-      Json copy = carried;
-      copy["Op Name"] = name.substr(0, name.find('@'));
-      links[place->second].second.push_back(std::move(copy));
-    }
-  }
-  Json all = Json::object();
-  for (auto& [key, carried] : links) {
-    const auto& [type, group, link] = key;
-    std::ranges::stable_sort(carried, std::greater(),
-                             [](const Json& one) { return NumberOf(In(one, kBandwidth)); });
-    const auto put = [&, &type = type, &group = group, &link = link](const char* which, const Json& one) {
-      all[type + which + "@" + group][link] = one;
-    };
-    Json size = 0, transit = 0;
-    for (const Json& one : carried) {
-      AddTo(size, In(one, kSize));
-      AddTo(transit, In(one, kTransit));
-    }
-    put("-top1", carried.front());
-    put("-middle", carried[carried.size() / 2]);
-    put("-bottom1", carried.back());
-    const Json& transport = In(carried.front(), kTransport);
-    put("-total", {{kTransport, transport.is_null() ? Json("") : transport},
-                   {kSize, size},
-                   {kTransit, transit},
-                   {kBandwidth, Ratio(NumberOf(size), NumberOf(transit))}});
-    if (carried.size() >= 2) put("-bottom2", carried[carried.size() - 2]);
-    if (carried.size() >= 3) put("-bottom3", carried[carried.size() - 3]);
-  }
-  return all;
 }
 
 std::optional<Json> Read(const CannFiles& cann, const std::string& name, Report& report) {
@@ -209,14 +99,17 @@ Status WriteJson(const Json& json, const std::string& name, Results& results) {
 }
 
 // The step in which an operation began; of one step alone all are.
-const Step* StepOf(const Json& op, const std::vector<Step>& steps) {
+const Step* StepOf(const Json& op, const std::vector<Step>& steps, bool as_vendor) {
   if (steps.size() == 1) return &steps.front();
-  const Json& start = In(In(op, kTimes), "Start Timestamp(us)");
+  const Json& start = MemberOf(MemberOf(op, kTimes), "Start Timestamp(us)");
   std::optional<int64_t> ns;
   if (start.is_number()) ns = static_cast<int64_t>(std::llround(start.get<double>() * 1000));
   if (start.is_string()) ns = NsOfMicroseconds(start.get_ref<const std::string&>());
   if (!ns) return nullptr;
-  const auto holds = [ns](const Step& step) { return step.device_begin <= *ns && *ns <= step.device_end; };
+  const int64_t slack = as_vendor ? 0 : kStampSlackNs;
+  const auto holds = [ns, slack](const Step& step) {
+    return step.device_begin - slack <= *ns && *ns - slack <= step.device_end;
+  };
   const auto found = std::ranges::find_if(steps, holds);
   return found == steps.end() ? nullptr : &*found;
 }
@@ -232,7 +125,7 @@ Status WriteCommunication(const CannFiles& cann, const std::vector<Step>& steps,
   for (const Step& step : steps) by_step[StepKey(step)] = Json::object();
   uint64_t outside = 0;
   for (const auto& [name, op] : communication->items()) {
-    const Step* const step = steps.empty() ? nullptr : StepOf(op, steps);
+    const Step* const step = steps.empty() ? nullptr : StepOf(op, steps, results.as_vendor());
     if (step == nullptr && !steps.empty()) {
       ++outside;
       continue;

@@ -11,10 +11,19 @@
 namespace profd::client::framework {
 
 struct FrameworkOptions {
+  // kChrome: trace_view.json; kCsv: tables and communication*.json; kDatabase: databases. None: what the job
+  // asked its profiler for, text if it did not say.
+  std::vector<ExportFormat> formats;
   std::string out;  // "": into the folder itself
   unsigned jobs = 1;
   bool vendor_compatible = false;
+  // Of a killed job: what its control files do not say is guessed, and said; a timeline without anything that
+  // it could be made of anew is closed.
+  bool repairs = false;
 };
+
+// kInvalidArgument: not all of these can be made of a folder.
+base::Status CheckFormats(const std::string& folder, const std::vector<ExportFormat>& formats);
 
 // The PROF directory in it is exported first, into mindstudio_profiler_output; where its data are gone, what
 // an earlier export left there is read. Files are whole or not there; analyse.done is the last one.

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "client/export/framework/input/csv_rows.h"
 #include "client/export/framework/input/trace_file.h"
+#include "client/export/framework/join/allocations.h"
 
 namespace profd::client::framework {
 namespace {
@@ -21,111 +20,8 @@ using Use = format::framework::MemoryUse;
 
 constexpr double kKb = 1024, kMb = 1024.0 * 1024;
 
-// Of a folder of one device that one, whatever the record says.
 std::string DeviceOf(const Folder& folder, const Use& use) {
-  return "NPU:" + std::to_string(folder.devices.size() == 1 ? folder.devices.front() : use.device);
-}
-
-// One allocation: what took it, and what gave it back.
-struct Held {
-  const MemoryChange* taken = nullptr;
-  const MemoryChange* freed = nullptr;     // by the program
-  const MemoryChange* released = nullptr;  // by the allocator
-  size_t address = 0;                      // which one that was
-  // Which of the two came first says how much was in use at the end; of both, the program's.
-  const MemoryChange* last() const { return freed != nullptr ? freed : released; }
-};
-
-// Whose they are. **Thread:** one.
-class Namer {
- public:
-  Namer(const Calls& calls, const Tree& tree) : calls_(calls), tree_(tree) {
-    for (const Ref op : tree.order) {
-      const std::string_view name = calls.NameOf(calls.ops[op]);
-      if (name != "empty_tensor" && name != "malloc_workspace")
-        ops_[calls.PlaceOf(calls.ops[op].thread).tid].push_back(op);
-    }
-    for (const Queued& queued : calls.enqueues) enqueues_.insert_or_assign(queued.correlation, &queued);
-    for (const Queued& queued : calls.dequeues) dequeues_[queued.thread].push_back(&queued);
-    for (auto& [thread, list] : dequeues_) std::ranges::stable_sort(list, {}, &Queued::begin);
-  }
-
-  // "" where nobody knows.
-  std::string_view NameOf(const MemoryChange& change) const {
-    if (const Queued* dequeue = DequeueAt(change)) {
-      const auto enqueue = enqueues_.find(dequeue->correlation);
-      return enqueue == enqueues_.end() ? std::string_view() : OfEnqueue(*enqueue->second);
-    }
-    const int64_t ns = change.ns;
-    return Outwards(LastBefore(ns, calls_.PlaceOf(change.thread).tid),
-                    [this, ns](Ref op) { return calls_.ops[op].end >= ns; });
-  }
-
- private:
-  const Queued* DequeueAt(const MemoryChange& change) const {
-    const auto list = dequeues_.find(change.thread);
-    if (list == dequeues_.end()) return nullptr;
-    const auto behind = std::ranges::upper_bound(list->second, change.ns, {}, &Queued::begin);
-    if (behind == list->second.begin() || (*std::prev(behind))->end <= change.ns) return nullptr;
-    return *std::prev(behind);
-  }
-  std::string_view OfEnqueue(const Queued& enqueue) const {
-    return Outwards(LastBefore(enqueue.end, calls_.PlaceOf(enqueue.thread).tid), [this](Ref op) {
-      const std::string_view name = calls_.NameOf(calls_.ops[op]);
-      return name.starts_with("aten") || name.starts_with("npu");
-    });
-  }
-  Ref LastBefore(int64_t ns, uint64_t tid) const {
-    const auto list = ops_.find(tid);
-    if (list == ops_.end()) return kNoRef;
-    const auto behind =
-        std::ranges::upper_bound(list->second, ns, {}, [this](Ref op) { return calls_.ops[op].begin; });
-    return behind == list->second.begin() ? kNoRef : *std::prev(behind);
-  }
-  template <typename Is>
-  std::string_view Outwards(Ref op, Is is_it) const {
-    for (size_t level = 0; op != kNoRef && level < kMostLevels; op = tree_.parents[op], ++level) {
-      if (is_it(op)) return calls_.NameOf(calls_.ops[op]);
-    }
-    return {};
-  }
-
-  const Calls& calls_;
-  const Tree& tree_;
-  std::unordered_map<uint64_t, std::vector<Ref>> ops_;  // by thread, by their begins
-  std::unordered_map<uint64_t, const Queued*> enqueues_;
-  std::map<Ref, std::vector<const Queued*>> dequeues_;  // by thread
-};
-
-// By address: a malloc and what follows it, each kind once. Of those at the same time the address that is
-// used first comes first.
-std::vector<Held> Allocations(const Calls& calls) {
-  std::map<std::pair<uint64_t, int64_t>, Held> open;  // by process and address
-  std::vector<Held> all;
-  size_t addresses = 0;
-  for (const MemoryChange& change : calls.memory) {
-    if (!change.use.is_inner) continue;
-    const auto [at, is_new] = open.try_emplace({change.use.pid, change.use.address});
-    Held& held = at->second;
-    if (is_new) held.address = addresses++;
-    if (change.use.kind == Use::Kind::kMalloc) {
-      if (held.taken != nullptr) all.push_back(held);
-      held = {&change, nullptr, nullptr, held.address};
-      continue;
-    }
-    if (held.taken == nullptr) continue;
-    const MemoryChange*& end = change.use.kind == Use::Kind::kFree ? held.freed : held.released;
-    if (end == nullptr) {
-      end = &change;
-    } else {
-      all.push_back(std::exchange(held, {nullptr, nullptr, nullptr, held.address}));
-    }
-  }
-  for (const auto& [key, held] : open) {
-    if (held.taken != nullptr) all.push_back(held);
-  }
-  std::ranges::stable_sort(all, {}, [](const Held& held) { return std::pair(held.taken->ns, held.address); });
-  return all;
+  return "NPU:" + std::to_string(DeviceNumber(folder, use));
 }
 
 void WriteSizes(CsvFile& table, const MemoryChange* change) {
@@ -264,13 +160,15 @@ Status WriteOperatorMemory(const Folder& folder, const Calls& calls, const Tree&
           "Duration(us),Allocation Total Allocated(MB),Allocation Total Reserved(MB),Allocation Total "
           "Active(MB),Release Total Allocated(MB),Release Total Reserved(MB),Release Total Active(MB),"
           "Stream Ptr,Device Type"));
-  const Namer namer(calls, tree);
+  const std::vector<Held> allocations = Allocations(calls);
+  std::optional<Namer> namer;
+  if (!allocations.empty()) namer.emplace(calls, tree);
   const auto duration = [&table](const Held& held, const MemoryChange* end) {
     end == nullptr ? table->Plain("") : table->Us(static_cast<uint64_t>(end->ns - held.taken->ns), "\t");
   };
   uint64_t open = 0;
-  for (const Held& held : Allocations(calls)) {
-    table->Text(namer.NameOf(*held.taken));
+  for (const Held& held : allocations) {
+    table->Text(namer->NameOf(*held.taken));
     table->Shortest(static_cast<double>(held.taken->use.bytes) / kKb);
     WriteTime(*table, held.taken);
     WriteTime(*table, held.freed);

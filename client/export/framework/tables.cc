@@ -12,10 +12,7 @@
 namespace profd::client::framework {
 namespace {
 
-using base::Result;
 using base::Status;
-
-constexpr char kLineEnd[] = "\r\n";
 
 // As msprof's op_summary has them, and as kernel_details has.
 struct Renamed {
@@ -38,8 +35,8 @@ void WriteUs(CsvFile& table, bool has_any, double us, bool as_vendor) {
   as_vendor ? table.Shortest(us) : table.Rounded(us);
 }
 
-std::string Header(const std::vector<std::string>& names, bool has_steps) {
-  std::string header = has_steps ? "Step Id" : "";
+std::string Header(const std::vector<std::string>& names, std::string_view step = "") {
+  std::string header(step);
   for (const std::string& name : names) {
     if (!header.empty()) header += ',';
     header += name;
@@ -52,8 +49,9 @@ struct KernelColumns {
   std::vector<size_t> from;
   std::vector<std::string> names;
 };
-KernelColumns ColumnsOf(const CsvRows& rows, bool is_level0) {
+KernelColumns ColumnsOf(const CsvRows& rows, const Folder& folder) {
   KernelColumns columns;
+  const bool is_level0 = folder.IsLevel0() && !folder.is_mindspore;
   const auto add = [&columns](size_t from, std::string_view name) {
     columns.from.push_back(from);
     columns.names.emplace_back(name);
@@ -65,7 +63,14 @@ KernelColumns ColumnsOf(const CsvRows& rows, bool is_level0) {
     }
     return columns;
   }
+  static constexpr std::string_view kNotAtLevel0[] = {
+      "Mix Block Num", "Mix Block Dim", "HF32 Eligible",  "Input Shapes",      "Input Data Types",
+      "Input Formats", "Output Shapes", "Output Formats", "Output Data Types", "Context ID"};
   for (size_t i = 0; i < rows.header().size(); ++i) {
+    const std::string_view column = rows.header()[i];
+    if (folder.is_mindspore &&
+        (column == "Device_id" || (folder.IsLevel0() && std::ranges::count(kNotAtLevel0, column) > 0)))
+      continue;
     const auto renamed =
         std::ranges::find(kKernelColumns, std::string_view(rows.header()[i]), &Renamed::from);
     add(i, renamed == std::end(kKernelColumns) ? std::string_view(rows.header()[i]) : renamed->to);
@@ -102,24 +107,27 @@ struct StepTimes {
 
 }  // namespace
 
-Result<std::unique_ptr<CsvFile>> Results::OpenTable(const std::string& name, std::string_view header) const {
-  PROFD_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, Open(name));
-  return std::make_unique<CsvFile>(std::move(file), header, !as_vendor_, kLineEnd);
+namespace {
+
+constexpr char kOperators[] = "operator_details.csv";
+
+Status WriteShapes(const Calls& calls, Results& results) {
+  PROFD_ASSIGN_OR_RETURN(const std::unique_ptr<CsvFile> table,
+                         results.OpenTable(kOperators, "Name,Input Shapes"));
+  for (const Shapes& one : calls.shapes) {
+    table->Text(calls.texts.Get(one.name));
+    table->Text(calls.texts.Get(one.shapes));
+    table->End();
+  }
+  return results.Finish(*table, kOperators);
 }
 
-Status Results::Finish(CsvFile& table, const std::string& name) {
-  return table.rows() == 0 ? table.file().status() : Finish(table.file(), name);
-}
+}  // namespace
 
-Status Results::Finish(OutputFile& file, const std::string& name) {
-  PROFD_RETURN_IF_ERROR(file.Finish());
-  made_.push_back(name);
-  bytes_ += file.bytes();
-  return {};
-}
-
-Status WriteOperatorDetails(const Calls& calls, const Tree& tree, const Links& links, Results& results) {
-  constexpr char kName[] = "operator_details.csv";
+Status WriteOperatorDetails(const Folder& folder, const Calls& calls, const Tree& tree, const Links& links,
+                            Results& results) {
+  if (folder.is_mindspore) return WriteShapes(calls, results);
+  const char* const kName = kOperators;
   PROFD_ASSIGN_OR_RETURN(
       const std::unique_ptr<CsvFile> table,
       results.OpenTable(
@@ -127,26 +135,19 @@ Status WriteOperatorDetails(const Calls& calls, const Tree& tree, const Links& l
           "Name,Input Shapes,Call Stack,Host Self Duration(us),Host Total Duration(us),Device Self "
           "Duration(us),Device Total Duration(us),Device Self Duration With AICore(us),Device Total "
           "Duration With AICore(us)"));
-  const auto in_lines = [](std::string_view text) {
-    std::string lines;
-    for (const char c : text) {
-      lines += c;
-      if (c == ';') lines += kLineEnd;
-    }
-    return lines;
-  };
   const auto of = [](const std::unordered_map<Ref, DeviceTime>& times, Ref op) {
     const auto found = times.find(op);
     return found == times.end() ? DeviceTime() : found->second;
   };
+  Lines lines(calls.texts);
   for (const Ref i : tree.order) {
     const Op& op = calls.ops[i];
     const std::string_view name = calls.NameOf(op);
     if (name.find("ProfilerStep#") != name.npos) continue;
     table->Text(name);
-    table->Text(in_lines(calls.texts.Get(op.dims)));
-    table->Text(in_lines(calls.texts.Get(op.stack)));
-    table->Shortest(Us(op.ns() - tree.inside_ns[i]));
+    table->Text(lines.Get(calls.RestOf(op).dims));
+    table->Text(lines.Get(calls.RestOf(op).stack));
+    table->Shortest(Us(op.ns() - tree.InsideNs(i)));
     table->Shortest(Us(op.ns()));
     const DeviceTime own = of(links.own, i), total = of(links.total, i);
     WriteUs(*table, own.has_any, own.us, results.as_vendor());
@@ -158,32 +159,46 @@ Status WriteOperatorDetails(const Calls& calls, const Tree& tree, const Links& l
   return results.Finish(*table, kName);
 }
 
-Status WriteKernelDetails(const Folder& folder, const CannFiles& cann, const std::vector<Step>& steps,
-                          Results& results, Report& report) {
+Status WriteKernelDetails(const Folder& folder, const CannFiles& cann, const Calls& calls,
+                          const DeviceSide& device, const Links& links, Results& results, Report& report) {
   constexpr char kName[] = "kernel_details.csv";
+  const std::vector<Step>& steps = links.steps;
+  std::unordered_map<int64_t, Ref> operators;  // by the begins of their kernels
+  if (folder.is_mindspore) {
+    for (const Link& link : links.links) operators.emplace(device.kernels[link.kernel].ns, link.op);
+  }
   std::unique_ptr<CsvFile> table;
   for (const std::string& name : cann.Of("op_summary")) {
     CsvRows rows(cann, name, report);
-    const KernelColumns columns = ColumnsOf(rows, folder.IsLevel0());
-    const size_t start = rows.Column("Task Start Time(us)");
+    const KernelColumns columns = ColumnsOf(rows, folder);
+    const size_t start = rows.Column("Task Start Time(us)"), named = rows.Column("Op Name");
     if (!table) {
-      PROFD_ASSIGN_OR_RETURN(table, results.OpenTable(kName, Header(columns.names, !steps.empty())));
+      const char* const step = steps.empty() ? "" : folder.is_mindspore ? "Step ID" : "Step Id";
+      PROFD_ASSIGN_OR_RETURN(table, results.OpenTable(kName, Header(columns.names, step)));
     }
     while (rows.Next()) {
+      const auto ns = NsOfMicroseconds(rows.Cell(start));
       if (!steps.empty()) {
-        const auto ns = NsOfMicroseconds(rows.Cell(start));
         const Step* step = ns ? StepAt(steps, *ns, results.as_vendor()) : nullptr;
         step == nullptr ? table->Plain("") : table->Int(step->number);
       }
-      for (const size_t column : columns.from) table->Text(rows.Cell(column));
+      const auto op = ns ? operators.find(*ns) : operators.end();
+      for (const size_t column : columns.from) {
+        if (column == named && op != operators.end()) {
+          table->Text(std::string(calls.NameOf(calls.ops[op->second])) + "/" +
+                      std::string(rows.Cell(column)));
+        } else {
+          table->Text(rows.Cell(column));
+        }
+      }
       table->End();
     }
   }
   return table ? results.Finish(*table, kName) : Status();
 }
 
-Status WriteStepTrace(const Calls& calls, const std::vector<Piece>& pieces, const std::vector<Step>& steps,
-                      Results& results) {
+Status WriteStepTrace(const Folder& folder, const Calls& calls, const std::vector<Piece>& pieces,
+                      const std::vector<Step>& steps, Results& results) {
   constexpr char kName[] = "step_trace_time.csv";
   const auto is_overlap = [](const Piece& piece) { return piece.of != Piece::Of::kReceive; };
   if (std::ranges::none_of(pieces, is_overlap)) return {};
@@ -210,9 +225,9 @@ Status WriteStepTrace(const Calls& calls, const std::vector<Piece>& pieces, cons
   PROFD_ASSIGN_OR_RETURN(
       const std::unique_ptr<CsvFile> table,
       results.OpenTable(
-          kName,
-          "Device_id,Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,"
-          "Bubble,Communication(Not Overlapped and Exclude Receive),Preparing"));
+          kName, std::string(folder.is_mindspore ? "" : "Device_id,") +
+                     "Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,"
+                     "Bubble,Communication(Not Overlapped and Exclude Receive),Preparing"));
   // The vendor's has 0 for what no piece was of.
   const auto write = [&table, &results](bool has, double us) {
     if (!results.as_vendor()) return table->Rounded(us);
@@ -220,7 +235,7 @@ Status WriteStepTrace(const Calls& calls, const std::vector<Piece>& pieces, cons
   };
   for (const auto& [key, row] : rows) {
     const bool has_step = key.second < steps.size();
-    table->Int(key.first);
+    if (!folder.is_mindspore) table->Int(key.first);
     has_step ? table->Int(steps[key.second].number) : table->Plain("");
     using Of = Piece::Of;
     const auto sum = [&row = row](Of of) { return row.sums[static_cast<size_t>(of)]; };
@@ -246,23 +261,26 @@ Status WriteStepTrace(const Calls& calls, const std::vector<Piece>& pieces, cons
 
 Status PassOn(const Folder& folder, const CannFiles& cann, Results& results, Report& report) {
   const bool level1 = folder.info.level == "Level1", level2 = folder.info.level == "Level2";
-  const bool any = folder.IsLevel0() || level1 || level2;
+  const bool of_mindspore = folder.is_mindspore;  // passes on whatever there is
+  const bool any = !of_mindspore && (folder.IsLevel0() || level1 || level2);
   struct Passed {
     std::string_view stem;
     std::string name;
     bool is_wanted;
   };
-  const Passed all[] = {{"aicpu", "data_preprocess.csv", level2},
-                        {"op_statistic", "op_statistic.csv", level1 || level2},
-                        {"api_statistic", "api_statistic.csv", level1 || level2},
+  const Passed all[] = {{"aicpu", "data_preprocess.csv", level2 || of_mindspore},
+                        {"op_statistic", "op_statistic.csv", level1 || level2 || of_mindspore},
+                        {"api_statistic", "api_statistic.csv", level1 || level2 || of_mindspore},
+                        {"static_op_mem", "static_op_mem.csv", of_mindspore},
+                        {"hbm", "hbm.csv", of_mindspore},
                         {"npu_module_mem", "npu_module_mem.csv", any},
                         {"task_time", "task_time.csv", any},
-                        {"l2_cache", "l2_cache.csv", folder.info.l2_cache},
+                        {"l2_cache", "l2_cache.csv", folder.info.l2_cache || of_mindspore},
                         {"soc_pmu", "soc_pmu.csv", folder.info.l2_cache},
-                        {"nic", "nic.csv", folder.info.sys_io},
-                        {"roce", "roce.csv", folder.info.sys_io},
-                        {"pcie", "pcie.csv", folder.info.sys_interconnection},
-                        {"hccs", "hccs.csv", folder.info.sys_interconnection}};
+                        {"nic", "nic.csv", folder.info.sys_io || of_mindspore},
+                        {"roce", "roce.csv", folder.info.sys_io || of_mindspore},
+                        {"pcie", "pcie.csv", folder.info.sys_interconnection || of_mindspore},
+                        {"hccs", "hccs.csv", folder.info.sys_interconnection || of_mindspore}};
   for (const Passed& passed : all) {
     if (!passed.is_wanted) continue;
     std::unique_ptr<CsvFile> table;
@@ -273,7 +291,7 @@ Status PassOn(const Folder& folder, const CannFiles& cann, Results& results, Rep
       std::vector<std::string> header = rows.header();
       if (kb < header.size()) header[kb] = "Total Reserved(MB)";
       if (!table) {
-        PROFD_ASSIGN_OR_RETURN(table, results.OpenTable(passed.name, Header(header, false)));
+        PROFD_ASSIGN_OR_RETURN(table, results.OpenTable(passed.name, Header(header)));
       }
       while (rows.Next()) {
         for (size_t i = 0; i < header.size(); ++i) {

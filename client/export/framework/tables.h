@@ -10,52 +10,21 @@
 #include "client/export/framework/input/calls.h"
 #include "client/export/framework/input/cann.h"
 #include "client/export/framework/input/folder.h"
-#include "client/export/framework/links.h"
-#include "client/export/write/csv_file.h"
+#include "client/export/framework/join/links.h"
+#include "client/export/framework/output/results.h"
 
 namespace profd::client::framework {
 
-// A folder of results. A table without rows is no file. **Thread:** one.
-class Results {
- public:
-  // `folder`: a path that goes through a descriptor.
-  Results(std::string folder, bool as_vendor) : folder_(std::move(folder)), as_vendor_(as_vendor) {}
-
-  bool as_vendor() const { return as_vendor_; }
-  base::Result<std::unique_ptr<OutputFile>> Open(const std::string& name) const {
-    return OutputFile::Create(folder_ + "/" + name);
-  }
-  // One with lines that end as the vendor's.
-  base::Result<std::unique_ptr<CsvFile>> OpenTable(const std::string& name, std::string_view header) const;
-  // Gives it its name, unless it is empty.
-  base::Status Finish(CsvFile& table, const std::string& name);
-  base::Status Finish(OutputFile& file, const std::string& name);
-
-  const std::vector<std::string>& made() const { return made_; }
-  uint64_t bytes() const { return bytes_; }
-
- private:
-  const std::string folder_;
-  const bool as_vendor_;
-  std::vector<std::string> made_;
-  uint64_t bytes_ = 0;
-};
-
-base::Status WriteOperatorDetails(const Calls& calls, const Tree& tree, const Links& links, Results& results);
-base::Status WriteKernelDetails(const Folder& folder, const CannFiles& cann, const std::vector<Step>& steps,
-                                Results& results, Report& report);
-base::Status WriteStepTrace(const Calls& calls, const std::vector<Piece>& pieces,
+// MindSpore's has names and shapes alone.
+base::Status WriteOperatorDetails(const Folder& folder, const Calls& calls, const Tree& tree,
+                                  const Links& links, Results& results);
+// Of MindSpore the operator that launched a kernel is in front of its name.
+base::Status WriteKernelDetails(const Folder& folder, const CannFiles& cann, const Calls& calls,
+                                const DeviceSide& device, const Links& links, Results& results,
+                                Report& report);
+base::Status WriteStepTrace(const Folder& folder, const Calls& calls, const std::vector<Piece>& pieces,
                             const std::vector<Step>& steps, Results& results);
 // Which ones: by the level of the profiler and what else it was asked for.
 base::Status PassOn(const Folder& folder, const CannFiles& cann, Results& results, Report& report);
-
-// The number of µs that is nearest to so many ns: of what is too large for a floating-point number µs and
-// rest apart.
-inline double Us(int64_t ns) {
-  constexpr int64_t kExact = int64_t{1} << 53;
-  if (-kExact < ns && ns < kExact) return static_cast<double>(ns) / 1000;
-  const int64_t whole = ns / 1000;
-  return static_cast<double>(whole) + static_cast<double>(ns % 1000) / 1000;
-}
 
 }  // namespace profd::client::framework

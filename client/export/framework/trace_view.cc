@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "client/export/framework/input/trace_file.h"
-#include "client/export/framework/python_calls.h"
+#include "client/export/framework/join/forwards.h"
+#include "client/export/framework/join/python_calls.h"
 #include "client/export/write/json_text.h"
 #include "client/export/write/number_text.h"
 #include "client/files/prof_files.h"
@@ -100,16 +101,6 @@ class Events {
   bool is_first_ = true, is_inside_ = false;
 };
 
-// Lists in texts get a line each.
-std::string InLines(std::string_view text) {
-  std::string lines;
-  for (const char c : text) {
-    lines += c;
-    if (c == ';') lines += "\r\n";
-  }
-  return lines;
-}
-
 // **Thread:** one.
 class Writer {
  public:
@@ -119,6 +110,7 @@ class Writer {
   void OfFramework() {
     if (calls_.ops.empty() && calls_.enqueues.empty() && calls_.dequeues.empty()) return WriteGc();
     for (const Op& op : calls_.ops) WriteOp(op);
+    for (const Jump& jump : calls_.jumps) WriteJump(jump);
     WriteQueue();
     const std::vector<PythonSpan> python = ReplayPython(calls_);
     for (const PythonSpan& span : python) AddThread(calls_.PlaceOf(span.thread).tid, false);
@@ -137,7 +129,7 @@ class Writer {
       TraceFile file(std::move(fd), cann.shown + "/" + name, report, progress);
       TraceEvent event;
       while (file.Next(event)) {
-        if (!folder_.IsLevel0() || !IsOfUpperLayers(event)) events_.Copy(event.text);
+        if (!folder_.IsLevel0() || folder_.is_mindspore || !IsOfUpperLayers(event)) events_.Copy(event.text);
       }
     }
   }
@@ -147,13 +139,10 @@ class Writer {
       const Op& op = calls_.ops[link.op];
       const Kernel& kernel = device.kernels[link.kernel];
       const DeviceSide::TracePlace& place = device.places[kernel.place];
-      Arrow("s", "torch_to_npu").Int("id", kernel.ns).At(calls_.PlaceOf(op.thread)).Stamp(op.begin);
+      const char* const name = folder_.is_mindspore ? "mindspore_to_npu" : "torch_to_npu";
+      Arrow("s", name).Int("id", kernel.ns).At(calls_.PlaceOf(op.thread)).Stamp(op.begin);
       events_.Text("cat", "async_npu").End();
-      Arrow("f", "torch_to_npu")
-          .Int("id", kernel.ns)
-          .Raw("pid", place.pid)
-          .Raw("tid", place.tid)
-          .Stamp(kernel.ns);
+      Arrow("f", name).Int("id", kernel.ns).Raw("pid", place.pid).Raw("tid", place.tid).Stamp(kernel.ns);
       events_.Text("cat", "async_npu").End();
     }
   }
@@ -198,18 +187,32 @@ class Writer {
   void WriteOp(const Op& op) {
     const Place& place = calls_.PlaceOf(op.thread);
     SetThread(place.tid, false);
-    Span(calls_.NameOf(op), place, op.begin, op.end, "cpu_op").Args().Int("Sequence number", op.sequence);
-    events_.Int("Fwd thread id", op.forward_tid);
+    const Rest& rest = calls_.RestOf(op);
+    const bool is_python = (rest.has & Rest::kPython) != 0;
+    Span(calls_.NameOf(op), place, op.begin, op.end, is_python ? "python_function" : "cpu_op").Args();
+    if (!folder_.is_mindspore)
+      events_.Int("Sequence number", calls_.SequenceOf(op)).Int("Fwd thread id", rest.forward_tid);
     const auto text = [&](uint8_t has, const char* key, format::TextId id, bool in_lines) {
-      if ((op.has & has) == 0) return;
+      if ((rest.has & has) == 0) return;
       events_.Text(key, in_lines ? InLines(calls_.texts.Get(id)) : std::string(calls_.texts.Get(id)));
     };
-    text(Op::kDims, "Input Dims", op.dims, true);
-    text(Op::kTypes, "Input type", op.types, true);
-    text(Op::kStack, "Call stack", op.stack, true);
-    text(Op::kModules, "Module Hierarchy", op.modules, false);
-    text(Op::kFlops, "flops", op.flops, false);
+    text(Rest::kDims, "Input Dims", rest.dims, true);
+    text(Rest::kTypes, "Input type", rest.types, true);
+    text(Rest::kStack, "Call stack", rest.stack, true);
+    text(Rest::kModules, folder_.is_mindspore ? "custom_info" : "Module Hierarchy", rest.modules, false);
+    text(Rest::kFlops, "flops", rest.flops, false);
     events_.EndWithArgs();
+  }
+
+  void WriteJump(const Jump& jump) {
+    const Op& op = calls_.ops[jump.op];
+    for (const bool is_begin : {true, false}) {
+      Arrow(is_begin ? "s" : "f", "mindspore_to_self")
+          .Int("id", op.begin)
+          .At(calls_.PlaceOf(is_begin ? jump.thread : op.thread))
+          .Stamp(is_begin ? jump.ns : op.begin);
+      events_.Text("cat", "async_mindspore").End();
+    }
   }
 
   void WriteQueue() {
@@ -259,7 +262,7 @@ class Writer {
                       : !calls_.enqueues.empty() ? calls_.enqueues.front().thread
                                                  : calls_.dequeues.front().thread;
     const uint64_t pid = calls_.PlaceOf(first).pid;
-    NameProcess(pid, "Python", 0);
+    NameProcess(pid, folder_.is_mindspore ? "MindSpore" : "Python", 0);
     uint64_t last = 0;
     for (const auto& [tid, is_queue] : threads_) last = std::max(last, tid);
     for (const auto& [tid, is_queue] : threads_) {
@@ -268,31 +271,14 @@ class Writer {
     }
   }
 
-  // From a forward operator to its backward one: of a sequence number the latest each.
   void WriteForwards() {
-    std::vector<std::pair<Ref, Ref>> pairs;
-    std::vector<int64_t> sequences;
-    std::unordered_map<int64_t, size_t> of_sequence;
-    for (Ref i = 0; i < calls_.ops.size(); ++i) {
-      const Op& op = calls_.ops[i];
-      if (op.sequence < 0) continue;
-      const auto [at, is_new] = of_sequence.try_emplace(op.sequence, pairs.size());
-      if (is_new) {
-        pairs.emplace_back(kNoRef, kNoRef);
-        sequences.push_back(op.sequence);
-      }
-      Ref& end = op.forward_tid == 0 ? pairs[at->second].first : pairs[at->second].second;
-      if (end == kNoRef || calls_.ops[end].begin < op.begin) end = i;
-    }
-    for (size_t i = 0; i < pairs.size(); ++i) {
-      const auto& [forward, backward] = pairs[i];
-      if (forward == kNoRef || backward == kNoRef) continue;
-      const Place &from = calls_.PlaceOf(calls_.ops[forward].thread),
-                  &to = calls_.PlaceOf(calls_.ops[backward].thread);
+    for (const ForwardPair& pair : PairForwards(calls_, Latest::kByBegin)) {
+      const Place &from = calls_.PlaceOf(calls_.ops[pair.forward].thread),
+                  &to = calls_.PlaceOf(calls_.ops[pair.backward].thread);
       if (from.tid == to.tid) continue;
       for (const bool is_begin : {true, false}) {
-        Arrow(is_begin ? "s" : "f", "fwdbwd").Int("id", sequences[i]).At(is_begin ? from : to);
-        events_.Stamp(calls_.ops[is_begin ? forward : backward].begin).Text("cat", "fwdbwd").End();
+        Arrow(is_begin ? "s" : "f", "fwdbwd").Int("id", pair.sequence).At(is_begin ? from : to);
+        events_.Stamp(calls_.ops[is_begin ? pair.forward : pair.backward].begin).Text("cat", "fwdbwd").End();
       }
     }
   }

@@ -7,7 +7,7 @@
 #include "client/export/framework/input/calls.h"
 #include "client/export/framework/input/cann.h"
 #include "client/export/framework/input/folder.h"
-#include "client/export/framework/links.h"
+#include "client/export/framework/join/links.h"
 #include "client/export/write/output_file.h"
 
 namespace profd::client::framework {

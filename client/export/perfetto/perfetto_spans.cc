@@ -244,6 +244,10 @@ char* PerfettoOutput::WriteArgs(char* at, const format::SpanBatch& batch, const 
     text(SpanField::kOutputShapes, task->output_shapes);
   }
   for (const format::SpanArg& arg : batch.ArgsOf(span).first(std::min<size_t>(span.arg_count, kMostArgs))) {
+    if (arg.type == ArgType::kFlow) {
+      at = proto::WriteFixed64(proto::WriteTag<pb::kFlows, Wire::kFixed64>(at), arg.bits);
+      continue;
+    }
     const bool is_text = arg.type == ArgType::kText;
     if (is_text && arg.bits == span.category) continue;  // is there already
     const uint64_t name = NumberOf(kKeys, texts, arg.key);

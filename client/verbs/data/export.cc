@@ -37,11 +37,13 @@ using base::Status;
 struct Job {
   std::string directory;
   ExportOptions options;
-  bool is_framework = false;  // a framework's folder, not a PROF directory
+  bool is_framework = false;               // a framework's folder, not a PROF directory
+  std::vector<ExportFormat> formats = {};  // of that, as they were asked for
+  bool repairs = false;
   std::optional<Result<ExportResult>> result;
 
   framework::FrameworkOptions OfFramework() const {
-    return {options.out, options.jobs, options.vendor_compatible};
+    return {formats, options.out, options.jobs, options.vendor_compatible, repairs};
   }
 };
 
@@ -222,14 +224,15 @@ void PrintResult(const Context& context, const ExportResult& result) {
                         FormatBytes(static_cast<double>(result.input_bytes)) + " in, " +
                         FormatBytes(static_cast<double>(result.output_bytes)) + " out, " +
                         FormatDuration(result.duration_ns) +
-                        (whole ? ", complete" + but : ", NOT complete")) +
+                        (whole                ? ", complete" + but
+                         : result.is_repaired ? ", repaired"
+                                              : ", NOT complete")) +
                 "\n");
 }
 
 // What is for PROF directories alone.
 Status CheckFramework(const ExportArguments& arguments, const std::string& folder) {
   const std::pair<const char*, bool> options[] = {
-      {"--format", !arguments.format.empty()},
       {"--from", !arguments.from.empty()},
       {"--to", !arguments.to.empty()},
       {"--devices", !arguments.devices.empty()},
@@ -269,7 +272,12 @@ Result<std::vector<Found>> FindFramework(const ExportArguments& arguments, const
               (found.size() == 1 ? "it" : "all of them") + ", --dry-run lists what that would write");
     }
   }
-  if (!found.empty()) PROFD_RETURN_IF_ERROR(CheckFramework(arguments, found.front().directory));
+  if (found.empty()) return found;
+  PROFD_RETURN_IF_ERROR(CheckFramework(arguments, found.front().directory));
+  if (!arguments.format.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const std::vector<ExportFormat> formats, ParseFormats(arguments.format));
+    PROFD_RETURN_IF_ERROR(framework::CheckFormats(found.front().directory, formats));
+  }
   return found;
 }
 
@@ -309,7 +317,7 @@ std::vector<Job> SplitByDevice(const Context& context, const std::vector<Job>& j
       continue;
     }
     for (ExportOptions& options : *devices)
-      parts.push_back({job.directory, std::move(options), false, std::nullopt});
+      parts.push_back({job.directory, std::move(options), false, {}, false, std::nullopt});
   }
   return parts;
 }
@@ -338,12 +346,14 @@ Action Define(cli::Arguments arguments) {
   const auto wanted = std::make_shared<ExportArguments>();
   arguments
       .List("DIR", &wanted->directories,
-            "PROF directories, *_ascend_pt folders or sessions; with --recursive folders of such")
+            "PROF directories, *_ascend_pt and *_ascend_ms folders or sessions; with --recursive folders of "
+            "such")
       .Required();
   arguments
-      .Text("--format", &wanted->format,
-            "some of chrome,perfetto,csv,json,db,collapsed,pprof; default chrome,csv,db, with --per-device "
-            "chrome,db")
+      .Text(
+          "--format,--type", &wanted->format,
+          "some of chrome,perfetto,csv,json,db,collapsed,pprof, or text (chrome,csv); default chrome,csv,db, "
+          "with --per-device chrome,db, of *_ascend_pt what the job asked for")
       .Joined();
   arguments.Text("--out", &wanted->out, "where the outputs go; default: into each DIR");
   arguments.Text("--from", &wanted->from,
@@ -360,6 +370,9 @@ Action Define(cli::Arguments arguments) {
   arguments.Text("--split", &wanted->split, "split the timeline into files of this length, e.g. 60s");
   arguments.Flag("--gzip", &wanted->gzip, "compress the timeline");
   arguments.Flag("--resume", &wanted->resume, "leave finished outputs of an earlier export alone");
+  arguments.Flag(
+      "--repair", &wanted->repair,
+      "of *_ascend_pt and *_ascend_ms of jobs that were killed: all that can be saved counts as whole");
   arguments.Flag("--recursive", &wanted->recursive, "a DIR may be a folder: all PROF directories below it");
   arguments.Flag("--per-device", &wanted->per_device,
                  "a PROF directory for each device, below --out: for analysers of many ranks");
@@ -392,7 +405,14 @@ ExitCode RunExport(const Context& context, const ExportArguments& given) {
       continue;
     }
     for (const Found& part : *found) {
-      jobs.push_back({part.directory, *options, part.is_framework, std::nullopt});
+      if (arguments.repair && !part.is_framework) {
+        worst = context.Fail(Status(base::Code::kInvalidArgument,
+                                    part.directory + ": --repair is for folders of frameworks; of a PROF "
+                                                     "directory: profctl repair DIR, then export it"));
+        continue;
+      }
+      jobs.push_back({part.directory, *options, part.is_framework, {}, arguments.repair, std::nullopt});
+      if (part.is_framework && !arguments.format.empty()) jobs.back().formats = options->formats;
       if (part.side) jobs.back().options.devices = OnlyDevice(*part.side);
     }
   }
@@ -428,7 +448,7 @@ ExitCode RunExport(const Context& context, const ExportArguments& given) {
   }
   for (const ExportResult& result : results) {
     const bool whole = result.report.complete() && result.left_out == 0;
-    if (!whole && worst == ExitCode::kOk) worst = ExitCode::kPartialLoss;
+    if (!whole && !result.is_repaired && worst == ExitCode::kOk) worst = ExitCode::kPartialLoss;
     if (!context.json) PrintResult(context, result);
   }
   const auto empty = [](const ExportResult& result) { return !result.nothing.empty(); };

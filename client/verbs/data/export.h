@@ -15,6 +15,7 @@ struct ExportArguments {
   bool vendor_compatible = false;
   bool gzip = false;
   bool resume = false;
+  bool repair = false;      // of killed jobs
   bool recursive = false;   // into all that are found below a folder, too
   bool per_device = false;  // a directory of its own for each
   bool cluster = false;     // of all ranks together, for the vendor's analyser of many

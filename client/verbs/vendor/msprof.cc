@@ -9,10 +9,12 @@
 #include <utility>
 
 #include "base/join.h"
+#include "client/export/framework/analyzer/collective_parts.h"
 #include "client/options/table.h"
 #include "client/show/interrupt.h"
 #include "client/verbs/data/export.h"
 #include "client/verbs/data/query.h"
+#include "client/verbs/directories.h"
 #include "client/verbs/vendor_options.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
@@ -86,11 +88,26 @@ ExitCode RunSystem(const Context& context, Given given) {
   return Conclude(context, given, session, code);
 }
 
-ExitCode RunResults(const Context& context, const Given& given) {
-  if (IsOn(given, "analyze") && !IsOn(given, "export") && !IsOn(given, "query") && !IsOn(given, "parse")) {
-    return context.Fail(
-        {Code::kInvalidArgument, "--analyze: " + std::string(options::Find("analyze")->because)});
+// Into analyze/ of each PROF directory.
+ExitCode RunAnalyzer(const Context& context, const std::string& output) {
+  const auto found = FindSides(context, output, true);
+  if (!found.ok()) return context.Fail(found.status());
+  auto worst = ExitCode::kOk;
+  Progress progress;
+  const InterruptWatch interrupts([&progress](int) { progress.cancelled = true; });
+  for (const Found& part : *found) {
+    const auto files = framework::AnalyzeCollectives(part.directory, progress);
+    if (!files.ok()) {
+      worst = context.Fail(files.status());
+      continue;
+    }
+    if (files->empty()) context.Note(part.directory + ": has no tasks of collectives to analyze");
+    for (const std::string& file : *files) context.Print(OneLine(file) + "\n");
   }
+  return worst;
+}
+
+ExitCode RunResults(const Context& context, const Given& given) {
   for (const options::Remark& remark : options::WishesOf(given, options::kNoChip).remarks) {
     if (!remark.option->partly.empty()) continue;  // of a collection
     const std::string name = "--" + std::string(remark.option->name) + ": ";
@@ -100,7 +117,10 @@ ExitCode RunResults(const Context& context, const Given& given) {
   }
   const std::vector<std::string> directories = {given.at("output")};
   if (IsOn(given, "query") && !IsOn(given, "parse")) return RunQuery(context, directories);
-  return RunExport(context, ExportOf(given, directories));
+  auto code = ExitCode::kOk;
+  if (IsOn(given, "export") || IsOn(given, "parse")) code = RunExport(context, ExportOf(given, directories));
+  if (IsOn(given, "analyze")) code = std::max(code, RunAnalyzer(context, given.at("output")));
+  return code;
 }
 
 }  // namespace

@@ -12,10 +12,10 @@ import unittest
 import ascend_pt
 import collectives
 import harness
+from ascend_pt import MAIN, OTHER
 from collectives import RAW, WALL
 
 SAMPLES = pathlib.Path("/work/shared/samples/ascend-pt")
-MAIN, OTHER = 4242, 4243  # threads of collectives.Job
 
 
 def export(folder, *words, code=harness.OK):
@@ -43,7 +43,7 @@ class SampleTest(unittest.TestCase):
     def same(self, *words):
         done = export(self.folder, "--out", self.out, *words)
         self.assertIn(", complete", done.stdout)
-        self.assertIn("not made: ascend_pytorch_profiler_0.db", done.stdout)
+        self.assertIn("not made: stacks, memory timelines", done.stdout)
         truth, made = self.folder / "ASCEND_PROFILER_OUTPUT", self.out / "ASCEND_PROFILER_OUTPUT"
         self.assertEqual(sorted(os.listdir(made)), sorted(os.listdir(truth)))
         for file in truth.iterdir():
@@ -74,26 +74,13 @@ class FolderTest(unittest.TestCase):
         self.addCleanup(holder.cleanup)
         self.top = pathlib.Path(holder.name)
 
-    def job(self, name="node1_4242_20260131120000123_ascend_pt", rank=0, level="Level1"):
-        """A PROF directory of CANN's collector, and operators around the calls of its two threads."""
-        folder = ascend_pt.Folder(self.top / name, rank, level)
-        job = collectives.Job(8)
-        launches = [call for call in job.calls if call[0] == collectives.NODE]
-        begin, end = min(call[3] for call in launches) - 5000, max(call[4] for call in launches) + 5000
-        folder.op("ProfilerStep#3", begin, end, MAIN)
-        for thread in (MAIN, OTHER):
-            folder.op(f"outer{thread}", begin + 1000, end - 1000, thread, dims="2,3;4;", types="float;None", stack="a.py(1);b.py(2)")
-            for number, call in enumerate(call for call in launches if call[2] == thread):
-                folder.op(f"aten::op{number}", call[3] - 10, call[4] + 10, thread, sequence=number if thread == MAIN else -1)
-        folder.write()
-        job.write(folder.path / "PROF_000001_20260131120000125_ABCDEFGH")
-        return folder, launches
+    def job(self, name="node1_4242_20260131120000123_ascend_pt", rank=0):
+        return ascend_pt.with_device(self.top / name, rank)[:2]
 
     def test_operators_and_what_they_launched(self):
         folder, launches = self.job()
         done = export(folder.path)
         self.assertIn(", complete", done.stdout)
-        self.assertIn("not made, as PROF_000001_20260131120000125_ABCDEFGH/analyze is not there: communication.json", done.stdout)
         rows = table(folder.path, "operator_details.csv")
         self.assertEqual(len(rows), len(launches) + 2)
         kernels = table(folder.path, "kernel_details.csv")
@@ -209,10 +196,12 @@ class FolderTest(unittest.TestCase):
 
     def test_what_it_cannot_do_is_refused(self):
         folder, _ = self.job()
-        for words in (("--format", "db"), ("--from", "+1s"), ("--layout", "framework", "--out", "x"), ("--resume",)):
+        for words in (("--from", "+1s"), ("--devices", "0"), ("--layout", "framework", "--out", "x"), ("--resume",)):
             done = export(folder.path, *words, code=harness.USAGE)
             self.assertIn(f"is exported without {words[0]}", done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
+        done = export(folder.path, "--format", "csv,pprof", code=harness.USAGE)
+        self.assertIn("--format pprof: of ", done.stderr)
         export(next(folder.path.glob("PROF_*")), "--format", "db")  # that alone goes on as ever
 
 

@@ -499,9 +499,8 @@ class MsprofTest(harness.ProfdTest):
         self.assertIn("hbm", result.out)
         self.assertEqual(self.msprof("--parse=on", f"--output={self.directory}").code, OK)
         result = self.msprof("--analyze=on", f"--output={self.directory}")
-        self.assertEqual(result.code, USAGE, result)
-        self.assertIn("--analyze: ", result.err)
-        self.assertIn("profctl analyze DIR", result.err)
+        self.assertEqual(result.code, OK, result)
+        self.assertIn("has no tasks of collectives to analyze", result.err)
 
     def test_help(self):
         for arguments in ((), ("--help",)):

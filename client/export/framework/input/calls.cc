@@ -1,10 +1,13 @@
 #include "client/export/framework/input/calls.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string_view>
 
 #include "client/export/framework/input/row_file.h"
 #include "client/export/write/json_text.h"
+#include "format/framework/mindspore.h"
 
 namespace profd::client::framework {
 namespace {
@@ -19,7 +22,11 @@ class Reader {
       : folder_(folder), as_vendor_(as_vendor), report_(report), progress_(progress) {}
 
   Calls Run() {
-    ReadOps();
+    if (folder_.is_mindspore) {
+      ReadMindSpore();
+    } else {
+      ReadOps();
+    }
     ReadMarks();
     ReadMemory();
     ReadGc();
@@ -40,6 +47,21 @@ class Reader {
     return last_thread_ = at->second;
   }
 
+  struct Hash {
+    size_t operator()(const Rest& rest) const {
+      uint64_t hash =
+          rest.forward_tid * 0x9E3779B97F4A7C15 + static_cast<uint32_t>(rest.high_sequence) + rest.has;
+      for (const uint32_t text : {rest.types, rest.dims, rest.stack, rest.modules, rest.flops})
+        hash = (hash ^ text) * 0x9E3779B97F4A7C15;
+      return hash ^ hash >> 32;
+    }
+  };
+  Ref RestOf(const Rest& rest) {
+    const auto [at, is_new] = rests_.try_emplace(rest, static_cast<Ref>(calls_.rests.size()));
+    if (is_new) calls_.rests.push_back(rest);
+    return at->second;
+  }
+
   TextId Intern(std::string_view text) {
     if (text.empty()) return 0;
     if (as_vendor_ && ValidUtf8(text) != text) text = "N/A";
@@ -58,21 +80,85 @@ class Reader {
       Op op;
       op.begin = WallNs(range->start);
       op.end = WallNs(range->end);
-      op.sequence = range->sequence;
-      op.forward_tid = range->forward_tid;
+      op.low_sequence = static_cast<uint32_t>(range->sequence);
       op.thread = ThreadOf(range->pid, range->start_tid);
       op.name = Intern(range->name);
-      op.types = Intern(range->types);
-      op.dims = Intern(range->dims);
-      op.stack = Intern(range->stack);
-      op.modules = Intern(range->modules);
-      op.flops = Intern(range->flops);
-      op.has =
-          static_cast<uint8_t>((range->has_types ? Op::kTypes : 0) | (range->has_dims ? Op::kDims : 0) |
-                               (range->has_stack ? Op::kStack : 0) | (range->has_modules ? Op::kModules : 0) |
-                               (range->has_flops ? Op::kFlops : 0));
+      Rest rest;
+      rest.high_sequence = static_cast<int32_t>(range->sequence >> 32);
+      rest.forward_tid = range->forward_tid;
+      rest.types = Intern(range->types);
+      rest.dims = Intern(range->dims);
+      rest.stack = Intern(range->stack);
+      rest.modules = Intern(range->modules);
+      rest.flops = Intern(range->flops);
+      rest.has = static_cast<uint8_t>(
+          (range->has_types ? Rest::kTypes : 0) | (range->has_dims ? Rest::kDims : 0) |
+          (range->has_stack ? Rest::kStack : 0) | (range->has_modules ? Rest::kModules : 0) |
+          (range->has_flops ? Rest::kFlops : 0));
+      op.rest = RestOf(rest);
       calls_.ops.push_back(op);
     }
+  }
+
+  void ReadMindSpore() {
+    {
+      RowFile file(folder_.records, "mindspore.op_range", report_, progress_);
+      MsFlows flows;
+      std::optional<bytes::MsLayout> layout;
+      uint64_t pid = 0;
+      while (const auto value = file.NextValue()) {
+        if (!layout) layout = bytes::MsLayoutOf(*value);
+        const auto range = layout ? bytes::ParseMsRange(*value, *layout) : std::nullopt;
+        if (!range || range->end < range->start || range->start == 0) {
+          file.Refuse();
+          continue;
+        }
+        if (range->is_torn) file.Tear();
+        if (range->pid != 0) pid = range->pid;
+        AddMindSpore(*range, range->pid != 0 ? range->pid : pid, flows);
+      }
+      for (const auto& [flow, ends] : flows) {
+        if (ends.first && ends.second != kNoRef)
+          calls_.jumps.push_back({ends.first->ns, ends.first->thread, ends.second});
+      }
+    }
+    RowFile file(folder_.records, "mindspore.record_shapes", report_, progress_);
+    while (const auto value = file.NextValue()) {
+      const bytes::MsShapes shapes = bytes::ParseMsShapes(*value);
+      if (shapes.is_torn) file.Tear();
+      calls_.shapes.push_back({Intern(shapes.name), Intern(shapes.shapes)});
+    }
+  }
+
+  // By number: where a flow begins, and the operator that it leads to.
+  using MsFlows = std::map<uint64_t, std::pair<std::optional<Jump>, Ref>>;
+  void AddMindSpore(const bytes::MsRange& range, uint64_t pid, MsFlows& flows) {
+    Op op;
+    op.begin = WallNs(range.start);
+    op.end = WallNs(range.end);
+    op.low_sequence = UINT32_MAX;
+    op.thread = ThreadOf(pid, range.tid);
+    if (range.BeginsFlow()) {
+      flows.try_emplace(range.flow, std::nullopt, kNoRef).first->second.first =
+          Jump{op.begin, op.thread, kNoRef};
+      return;
+    }
+    if (range.flow != bytes::MsRange::kNoFlow)
+      flows.try_emplace(range.flow, std::nullopt, kNoRef).first->second.second =
+          static_cast<Ref>(calls_.ops.size());
+    op.name = Intern(range.Name());
+    Rest rest;
+    rest.high_sequence = -1;
+    rest.types = Intern(range.types);
+    rest.dims = Intern(range.shapes);
+    rest.stack = Intern(range.stack);
+    rest.modules = Intern(range.custom);
+    rest.has =
+        static_cast<uint8_t>((rest.types != 0 ? Rest::kTypes : 0) | (rest.dims != 0 ? Rest::kDims : 0) |
+                             (rest.stack != 0 ? Rest::kStack : 0) | (rest.modules != 0 ? Rest::kModules : 0) |
+                             (range.is_python ? Rest::kPython : 0));
+    op.rest = RestOf(rest);
+    calls_.ops.push_back(op);
   }
 
   // A begin that waits for its end.
@@ -192,10 +278,27 @@ class Reader {
   Progress& progress_;
   Calls calls_;
   std::map<Place, Ref> threads_;
+  std::unordered_map<Rest, Ref, Hash> rests_;
   Ref last_thread_ = 0;
 };
 
 }  // namespace
+
+std::string InLines(std::string_view text) {
+  std::string lines;
+  for (const char c : text) {
+    lines += c;
+    if (c == ';') lines += "\r\n";
+  }
+  return lines;
+}
+
+const std::string& Lines::Get(format::TextId id) {
+  if (known_.size() > kMost) known_.clear();
+  const auto [at, is_new] = known_.try_emplace(id);
+  if (is_new) at->second = InLines(texts_.Get(id));
+  return at->second;
+}
 
 Calls ReadCalls(const Folder& folder, bool as_vendor, Report& report, Progress& progress) {
   return Reader(folder, as_vendor, report, progress).Run();

@@ -1,4 +1,5 @@
-// An *_ascend_pt folder: where its parts are, what it says of itself.
+// An *_ascend_pt folder of torch_npu's profiler, or *_ascend_ms of MindSpore's: where its parts are, what it
+// says of itself.
 #pragma once
 
 #include <string>
@@ -15,6 +16,7 @@ inline constexpr char kRecords[] = "FRAMEWORK", kResults[] = "ASCEND_PROFILER_OU
 
 struct Folder {
   std::string path, name;  // without a trailing slash
+  bool is_mindspore = false;
   base::UniqueFd dir;
   base::UniqueFd records;  // FRAMEWORK; none: it is not there
   std::string prof;        // the name of the PROF directory in it; "": there is none
@@ -28,14 +30,15 @@ struct Folder {
   bool IsLevel0() const { return info.level == "Level0"; }
 };
 
-// Whether a folder is one: FRAMEWORK is in it, or it is called *_ascend_pt and a PROF directory is.
+// Whether a folder is one: FRAMEWORK is in it, or it is called *_ascend_pt or *_ascend_ms and a PROF
+// directory is.
 bool IsFolder(const std::string& path);
 // Whether a PROF directory lies in one, beside FRAMEWORK.
 bool IsIn(const std::string& prof);
 // Those right in `path`, by name.
 std::vector<std::string> FoldersIn(const std::string& path);
 
-// What is wrong with its control files goes to `report`.
-base::Result<Folder> OpenFolder(const std::string& path, Report& report);
+// What is wrong with its control files goes to `report`. `guesses`: what they do not say of the clock.
+base::Result<Folder> OpenFolder(const std::string& path, bool guesses, Report& report);
 
 }  // namespace profd::client::framework

@@ -8,7 +8,7 @@
 
 #include "client/export/framework/input/calls.h"
 #include "client/export/framework/input/cann.h"
-#include "client/export/framework/tree.h"
+#include "client/export/framework/join/tree.h"
 
 namespace profd::client::framework {
 
@@ -35,6 +35,10 @@ struct Links {
   std::unordered_map<Ref, DeviceTime> own, total;  // by operator: its own kernels; and those of all in it
   std::vector<Step> steps;                         // by begin
 };
+
+// Steps as the program marked them, by their begins; when the device was at them is not known then.
+// `as_vendor`: those inside of another operator are none.
+std::vector<Step> HostSteps(const Calls& calls, const Tree& tree, bool as_vendor);
 
 // From an operator to a kernel it goes by the queue (enqueue, dequeue with the same number, launch in the
 // dequeue), or the launch is on the operator's own thread. `tree` comes out, too. `as_vendor`: thread-blind;

@@ -1,4 +1,4 @@
-#include "client/export/framework/python_calls.h"
+#include "client/export/framework/join/python_calls.h"
 
 #include <algorithm>
 #include <map>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "client/export/framework/input/calls.h"
@@ -17,9 +18,19 @@ struct Moment {
 };
 
 struct Tree {
-  std::vector<Ref> order;          // operators by their begins
-  std::vector<Ref> parents;        // by operator; kNoRef: none
-  std::vector<int64_t> inside_ns;  // by operator: what its children take
+  std::vector<Ref> order;    // operators by their begins
+  std::vector<Ref> parents;  // by operator; kNoRef: none
+
+  // What an operator's children take.
+  int64_t InsideNs(Ref op) const {
+    if (inside_ns[op] != kLong) return inside_ns[op];
+    return long_ns.at(op);
+  }
+  void AddInside(Ref op, int64_t ns);
+
+  static constexpr uint32_t kLong = UINT32_MAX;
+  std::vector<uint32_t> inside_ns;  // by operator; kLong: in long_ns
+  std::unordered_map<Ref, int64_t> long_ns;
 };
 
 // The operator that encloses another one on its thread. `as_vendor`: on whatever thread, and one that ends in

@@ -1,4 +1,4 @@
-#include "client/export/framework/links.h"
+#include "client/export/framework/join/links.h"
 
 #include <algorithm>
 #include <charconv>
@@ -134,11 +134,7 @@ std::vector<Ref> Connector::IntoQueue(OfQueue& queue) const {
 }
 
 void Connector::FindSteps() {
-  for (const Ref op : tree_.order) {
-    const Op& row = calls_.ops[op];
-    const auto number = StepNumber(calls_.NameOf(row));
-    if (number) links_.steps.push_back({*number, row.begin, row.end, row.begin, row.end});
-  }
+  links_.steps = HostSteps(calls_, tree_, false);
   is_reached_.assign(links_.steps.size(), false);
 }
 
@@ -312,6 +308,17 @@ void DeviceTime::Add(const DeviceTime& other) {
   core_us += other.core_us;
   has_any = has_any || other.has_any;
   has_core = has_core || other.has_core;
+}
+
+std::vector<Step> HostSteps(const Calls& calls, const Tree& tree, bool as_vendor) {
+  std::vector<Step> steps;
+  for (const Ref op : tree.order) {
+    if (as_vendor && tree.parents[op] != kNoRef) continue;
+    const Op& row = calls.ops[op];
+    const auto number = StepNumber(calls.NameOf(row));
+    if (number) steps.push_back({*number, row.begin, row.end, row.begin, row.end});
+  }
+  return steps;
 }
 
 Links Connect(const Calls& calls, const DeviceSide& device, bool as_vendor, Tree& tree) {

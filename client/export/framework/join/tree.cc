@@ -1,4 +1,4 @@
-#include "client/export/framework/tree.h"
+#include "client/export/framework/join/tree.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@ namespace {
 // Operators that are running, the innermost last. **Thread:** one.
 class Running {
  public:
-  explicit Running(const std::vector<Op>& ops) : ops_(ops) {}
+  explicit Running(const std::deque<Op>& ops) : ops_(ops) {}
 
   // Those that ended before `ns` are over.
   void EndBefore(int64_t ns) {
@@ -20,14 +20,25 @@ class Running {
   void Push(Ref op) { stack_.push_back(op); }
 
  private:
-  const std::vector<Op>& ops_;
+  const std::deque<Op>& ops_;
   std::vector<Ref> stack_;
 };
 
 }  // namespace
 
+void Tree::AddInside(Ref op, int64_t ns) {
+  int64_t sum = 0;
+  if (__builtin_add_overflow(InsideNs(op), ns, &sum)) sum = INT64_MAX;
+  if (0 <= sum && sum < kLong) {
+    inside_ns[op] = static_cast<uint32_t>(sum);
+  } else {
+    inside_ns[op] = kLong;
+    long_ns[op] = sum;
+  }
+}
+
 Tree BuildTree(const Calls& calls, bool as_vendor, std::vector<Moment>& moments) {
-  const std::vector<Op>& ops = calls.ops;
+  const std::deque<Op>& ops = calls.ops;
   Tree tree;
   tree.order.resize(ops.size());
   std::iota(tree.order.begin(), tree.order.end(), 0);
@@ -60,14 +71,14 @@ Tree BuildTree(const Calls& calls, bool as_vendor, std::vector<Moment>& moments)
     const Ref parent = on_thread.innermost();
     on_thread.Push(op);
     tree.parents[op] = parent;
-    if (parent != kNoRef) tree.inside_ns[parent] += ops[op].ns();
+    if (parent != kNoRef) tree.AddInside(parent, ops[op].ns());
   }
   look_up(0, true);
   return tree;
 }
 
 void FindAsVendor(const Calls& calls, const Tree& tree, std::vector<Moment>& moments) {
-  const std::vector<Op>& ops = calls.ops;
+  const std::deque<Op>& ops = calls.ops;
   std::vector<Ref> path;
   for (Moment& moment : moments) {
     auto next = std::ranges::upper_bound(tree.order, moment.ns, {}, [&](Ref op) { return ops[op].begin; });
