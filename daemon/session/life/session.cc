@@ -47,6 +47,9 @@ Session::Session(Services services, Setup setup)
   start_raw_ns_ = services_.timers.RawNs();
   holder_ = "session " + setup_.id + " of " + setup_.owner.user + " since " + base::UtcText(start_wall_ns_);
   directories_ = setup_.directories;
+  for (const auto& bound : setup_.bounds) {
+    if (std::dynamic_pointer_cast<store::Quota>(bound)) quotas_.push_back(bound);
+  }
   budget_ = std::make_shared<store::Budget>(setup_.spec.storage_limit_bytes, std::move(setup_.bounds));
   if (setup_.spec.flight_recorder)
     recent_ = std::make_shared<store::RecentChunks>(services_.config.store.flight_recorder_bytes);
@@ -276,6 +279,7 @@ void Session::BeginWindows() {
   setup.directory = trace_->directory();
   setup.name = trace_->name();
   setup.parent = std::make_shared<base::UniqueFd>(::dup(setup_.parent.get()));
+  setup.quotas = quotas_;
   setup.starts = setup_.windows;
   setup.refused = setup_.refused_windows;
   windows_ = std::make_shared<Windows>(services_, std::move(setup));
