@@ -6,16 +6,29 @@
 
 namespace profd::store {
 
+RecentChunks::RecentChunks(uint64_t most_bytes, std::shared_ptr<chunk::Account> account)
+    : most_bytes_(most_bytes),
+      account_(account ? std::move(account) : std::make_shared<chunk::Account>(nullptr)) {
+  account_->Join();
+}
+
+RecentChunks::~RecentChunks() { account_->Leave(); }
+
+bool RecentChunks::HasRoom(uint64_t bytes) const {
+  return bytes <= std::min(most_bytes_, account_->FairShare());
+}
+
 void RecentChunks::Add(const chunk::Chunk& chunk) {
   if (chunk.header.first_time_ns > until_ns_.load(std::memory_order_relaxed)) return;
   const uint64_t size = chunk.header.used + kOverhead;
   uint64_t bytes = this->bytes();
-  while (!held_.empty() && bytes + size > most_bytes_) {
+  while (!held_.empty() && !HasRoom(bytes + size)) {
     bytes -= SizeOf(held_.front());
     held_.pop_front();
   }
-  if (size <= most_bytes_) {
-    Held held{chunk.header, std::make_unique_for_overwrite<std::byte[]>(chunk.header.used)};
+  if (HasRoom(bytes + size) && account_->Claim(size)) {
+    Held held{chunk.header, std::make_unique_for_overwrite<std::byte[]>(chunk.header.used),
+              chunk::Share(account_, size)};
     std::memcpy(held.data.get(), chunk.data, chunk.header.used);
     held_.push_back(std::move(held));
     bytes += size;

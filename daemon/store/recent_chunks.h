@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <utility>
 
+#include "daemon/chunk/ledger.h"
 #include "daemon/chunk/pipe.h"
 #include "format/chunk.h"
 
@@ -19,11 +21,16 @@ class RecentChunks {
   struct Held {
     format::ChunkHeader header;
     std::unique_ptr<std::byte[]> data;
+    chunk::Share share;
   };
   // What one of them takes besides its data.
   static constexpr uint64_t kOverhead = sizeof(Held) + 32;
 
-  explicit RecentChunks(uint64_t most_bytes) : most_bytes_(most_bytes) {}
+  // Less than `most_bytes` where `account`, of its owner's recorders together, has no room for that.
+  explicit RecentChunks(uint64_t most_bytes, std::shared_ptr<chunk::Account> account = {});
+  ~RecentChunks();
+  RecentChunks(const RecentChunks&) = delete;
+  RecentChunks& operator=(const RecentChunks&) = delete;
 
   // What begins later (host raw) is not held any more. **Thread:** any.
   void KeepUntil(uint64_t raw_ns) { until_ns_.store(raw_ns, std::memory_order_relaxed); }
@@ -40,10 +47,12 @@ class RecentChunks {
   uint64_t from_ns() const { return from_ns_.load(std::memory_order_relaxed); }
 
  private:
+  bool HasRoom(uint64_t bytes) const;
   static uint64_t SizeOf(const Held& held) { return held.header.used + kOverhead; }
   void Publish(uint64_t bytes);
 
   const uint64_t most_bytes_;
+  const std::shared_ptr<chunk::Account> account_;
   std::deque<Held> held_;
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> from_ns_{0};

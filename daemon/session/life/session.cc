@@ -52,7 +52,8 @@ Session::Session(Services services, Setup setup)
   }
   budget_ = std::make_shared<store::Budget>(setup_.spec.storage_limit_bytes, std::move(setup_.bounds));
   if (setup_.spec.flight_recorder)
-    recent_ = std::make_shared<store::RecentChunks>(services_.config.store.flight_recorder_bytes);
+    recent_ = std::make_shared<store::RecentChunks>(services_.config.store.flight_recorder_bytes,
+                                                    services_.writers.RecorderAccount(setup_.owner.uid));
 }
 
 Session::~Session() { StopTimers(); }
@@ -74,6 +75,7 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   trace.parent = base::UniqueFd(::dup(setup_.parent.get()));
   trace.parent_path = setup_.parent_path;
   trace.file_system = setup_.file_system;
+  trace.in_spool = setup_.spec.output.empty() || setup_.move_to;
   trace.pids = setup_.spec.pids;
   if (!setup_.spec.pids.empty()) trace.target = {setup_.spec.pids.front(), setup_.target_name};
   format::Manifest& manifest = trace.manifest;
