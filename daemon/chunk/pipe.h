@@ -12,6 +12,7 @@
 #include "base/mapped_region.h"
 #include "base/spsc_queue.h"
 #include "base/wake_up.h"
+#include "daemon/chunk/ledger.h"
 #include "daemon/chunk/stream_spec.h"
 #include "format/chunk.h"
 
@@ -42,10 +43,16 @@ struct Item {
   std::shared_ptr<const StreamSpec> spec;
 };
 
+// What its chunks take of profd's memory: so many in any case, more if there is room.
+struct PipeRoom {
+  std::shared_ptr<Ledger> ledger = nullptr;
+  size_t in_any_case = SIZE_MAX;
+};
+
 class Pipe {
  public:
   // `consumer` outlives the pipe and is rung by Kick(). Buffers are mapped at once, touched only when used.
-  Pipe(std::string name, size_t chunk_bytes, size_t chunks, base::WakeUp& consumer);
+  Pipe(std::string name, size_t chunk_bytes, size_t chunks, base::WakeUp& consumer, PipeRoom room = {});
 
   // -- source thread --
   // An empty chunk, most recently used first (warm cache, small RSS); nullptr when all are under way.
@@ -66,20 +73,30 @@ class Pipe {
   size_t Waiting() const { return out_.SizeApprox(); }
 
   // -- any thread --
+  // From now on all chunks may be had in any case.
+  void HaveAll() { in_any_case_.store(chunks_.size(), std::memory_order_relaxed); }
   const std::string& name() const { return name_; }
   size_t chunk_bytes() const { return chunk_bytes_; }
   size_t chunks() const { return chunks_.size(); }
   // What the chunks' bytes lie in, for whoever may write to one after the pipe is gone.
   std::shared_ptr<const base::MappedRegion> memory() const { return memory_; }
   size_t InFlight() const { return in_flight_.load(std::memory_order_relaxed); }
+  const std::shared_ptr<Ledger>& ledger() const { return account_.ledger(); }
 
  private:
+  bool MayTouchOneMore();
+  void LetGo(size_t kept);
+
   const std::string name_;
   const size_t chunk_bytes_;
   base::WakeUp& consumer_;
+  std::atomic<size_t> in_any_case_;
+  Account account_;  // of the chunks that take memory
   const std::shared_ptr<base::MappedRegion> memory_;
   std::vector<Chunk> chunks_;
-  std::vector<Chunk*> free_;  // source thread only
+  // Source thread only:
+  std::vector<Chunk*> free_;  // the last one goes first: those that were never touched are at the front
+  size_t touched_ = 0;        // the others, and those that are away
   base::SpscQueue<Item> out_;
   base::SpscQueue<Chunk*> back_;
   size_t extra_items_;                // room for items that are not chunks

@@ -34,7 +34,9 @@ constexpr size_t kMaxClients = 1024;
 constexpr int kIdleMs = 300'000;
 constexpr int kMaxStreamsPerConnection = 64;
 constexpr int kHandshakeMs = 10'000;
-constexpr size_t kMaxBufferedBytes = 32 << 20;  // of all connections together
+// Of all connections together. Where it is full gRPC ends those of anybody: so it has room for all that there
+// may be, of which the conduit bounds each user's.
+constexpr size_t kMaxBufferedBytes = 256 << 20;
 constexpr std::chrono::milliseconds kShutdownGrace{100};
 constexpr std::chrono::milliseconds kLastWords{30};
 

@@ -84,10 +84,12 @@ class Manager::Impl {
             const std::shared_ptr<auth::PassedDir>& to, const std::function<void(Result<SessionInfo>)>& done);
   // The running session of that name, for a caller who may stop it.
   Result<std::shared_ptr<Session>> FindRunning(const Caller& caller, const std::string& named) const;
+  template <typename Found, typename Work>
+  void Look(const Caller& caller, std::function<void(Result<Found>)> done, Work work);
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
-  void Targets(const Caller& caller, std::function<void(std::vector<Target>)> done);
+  void Targets(const Caller& caller, std::function<void(Result<std::vector<Target>>)> done);
   void Stacks(const Caller& caller, pid_t pid, std::function<void(Result<ProcessStacks>)> done);
-  void Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
+  void Doctor(const Caller& caller, pid_t pid, std::function<void(Result<std::vector<Check>>)> done);
   void Shutdown(std::function<void()> done);
 
  private:
@@ -257,49 +259,62 @@ void Manager::Impl::Move(const Caller& caller, const std::string& session, const
       [done](const Status& status) { done(status); });
 }
 
+// Looks at the node, aside. Of each user only a few do so at once, however many calls he makes: each costs
+// profd a thread, and time of the processor.
+template <typename Found, typename Work>
+void Manager::Impl::Look(const Caller& caller, std::function<void(Result<Found>)> done, Work work) {
+  aside_.RunFor(
+      caller.uid,
+      [work = std::move(work), done]() mutable -> std::function<void()> {
+        auto found = std::make_shared<Result<Found>>(work());
+        return [found, done = std::move(done)] { done(std::move(*found)); };
+      },
+      [done, user = caller.user](const Status& status) {
+        if (status.code() != Code::kDeadlineExceeded) return done(status);
+        done(Status(Code::kDeadlineExceeded,
+                    "no answer in time: this node is busy, or with what user " + user + " asked before"));
+      });
+}
+
 void Manager::Impl::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
   if (const Status may = May(caller, Action::kSeeNode); !may.ok()) {
     done(may);
     return;
   }
-  node_.Refresh([this, done = std::move(done)] {
-    aside_.Run([report = std::make_shared<NodeReport>(ReportOf(node_)), done] {
+  node_.Refresh([this, caller, done = std::move(done)] {
+    Look<NodeReport>(caller, done, [report = std::make_shared<NodeReport>(ReportOf(node_))] {
       CheckOffers(report->host_kinds);
-      return [report, done] { done(std::move(*report)); };
+      return std::move(*report);
     });
   });
 }
 
-void Manager::Impl::Targets(const Caller& caller, std::function<void(std::vector<Target>)> done) {
+void Manager::Impl::Targets(const Caller& caller, std::function<void(Result<std::vector<Target>>)> done) {
   auto registered = std::make_shared<std::vector<Target>>();
   for (const auto& peer : agents_.All()) registered->push_back(TargetOf(*peer));
-  aside_.Run([caller, registered, clients = fabric_.clients().All(), done = std::move(done)] {
-    auto targets =
-        std::make_shared<std::vector<Target>>(FindTargets(caller, std::move(*registered), clients));
-    return [targets, done] { done(std::move(*targets)); };
+  Look<std::vector<Target>>(caller, std::move(done), [caller, registered, clients = fabric_.clients().All()] {
+    return FindTargets(caller, std::move(*registered), clients);
   });
 }
 
 void Manager::Impl::Stacks(const Caller& caller, pid_t pid, std::function<void(Result<ProcessStacks>)> done) {
-  aside_.Run([caller, pid, done = std::move(done)] {
-    auto stacks = std::make_shared<Result<ProcessStacks>>(StacksOf(caller, pid));
-    return [stacks, done] { done(std::move(*stacks)); };
-  });
+  Look<ProcessStacks>(caller, std::move(done), [caller, pid] { return StacksOf(caller, pid); });
 }
 
-void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
+void Manager::Impl::Doctor(const Caller& caller, pid_t pid,
+                           std::function<void(Result<std::vector<Check>>)> done) {
   node_.Refresh([this, caller, pid, done = std::move(done)] {
     auto checks = std::make_shared<std::vector<Check>>(CheckOwn(node_, caller, agents_.Count(), fabric_));
     std::optional<Target> registered;
     if (const auto peer = agents_.Find(pid)) registered = TargetOf(*peer);
-    aside_.Run([checks, done, caller, pid, registered, config = config_] {
+    Look<std::vector<Check>>(caller, done, [checks, caller, pid, registered, config = config_] {
       if (pid != 0) {
         const std::vector<Check> chain = CheckProcess(caller, pid, config.socket, registered);
         checks->insert(checks->end(), chain.begin(), chain.end());
       }
       const std::vector<Check> machine = CheckMachine(caller, config);
       checks->insert(checks->end(), machine.begin(), machine.end());
-      return [checks, done] { done(std::move(*checks)); };
+      return std::move(*checks);
     });
   });
 }
@@ -387,13 +402,13 @@ void Manager::Pause(const auth::Caller& caller, const std::string& session, bool
   }
   (*found)->Pause(paused, std::move(done));
 }
-void Manager::Targets(const Caller& caller, std::function<void(std::vector<Target>)> done) {
+void Manager::Targets(const Caller& caller, std::function<void(Result<std::vector<Target>>)> done) {
   impl_->Targets(caller, std::move(done));
 }
 void Manager::Stacks(const Caller& caller, pid_t pid, std::function<void(Result<ProcessStacks>)> done) {
   impl_->Stacks(caller, pid, std::move(done));
 }
-void Manager::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
+void Manager::Doctor(const Caller& caller, pid_t pid, std::function<void(Result<std::vector<Check>>)> done) {
   impl_->Doctor(caller, pid, std::move(done));
 }
 void Manager::AddLease(const Caller& caller, auth::Lease lease, bool all_devices,

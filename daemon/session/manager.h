@@ -83,9 +83,10 @@ class Manager {
   // Newest first; of other users only for root.
   std::vector<SessionInfo> List(const auth::Caller& caller);
   void Devices(const auth::Caller& caller, std::function<void(base::Result<NodeReport>)> done);
-  void Targets(const auth::Caller& caller, std::function<void(std::vector<Target>)> done);
+  void Targets(const auth::Caller& caller, std::function<void(base::Result<std::vector<Target>>)> done);
   void Stacks(const auth::Caller& caller, pid_t pid, std::function<void(base::Result<ProcessStacks>)> done);
-  void Doctor(const auth::Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
+  void Doctor(const auth::Caller& caller, pid_t pid,
+              std::function<void(base::Result<std::vector<Check>>)> done);
   // What the driver is asked and answers, for an admin who listens.
   base::Result<Taped> Tape(const auth::Caller& caller, const TapeOrder& order);
 

@@ -6,7 +6,10 @@
 
 namespace profd::store {
 
-RecentChunks::RecentChunks(uint64_t most_bytes, const std::vector<Buffer>& own) {
+RecentChunks::RecentChunks(uint64_t most_bytes, const std::vector<Buffer>& own,
+                           std::shared_ptr<chunk::Account> account)
+    : account_(account ? std::move(account) : std::make_shared<chunk::Account>(nullptr)) {
+  account_->Join();
   rings_.push_back({{most_bytes, false}});
   for (const Buffer& buffer : own) {
     rings_.push_back({buffer});
@@ -14,17 +17,26 @@ RecentChunks::RecentChunks(uint64_t most_bytes, const std::vector<Buffer>& own) 
   }
 }
 
+RecentChunks::~RecentChunks() { account_->Leave(); }
+
 void RecentChunks::Add(const chunk::Chunk& chunk, uint32_t buffer) {
   if (chunk.header.first_time_ns > until_ns_.load(std::memory_order_relaxed)) return;
   Ring& ring = rings_.at(buffer);
-  const uint64_t size = chunk.header.used + kOverhead, most = ring.buffer.most_bytes;
-  if (ring.buffer.keeps_first && ring.bytes + size > most) return;
-  while (!ring.held.empty() && ring.bytes + size > most) {
-    ring.bytes -= SizeOf(ring.held.front());
+  const uint64_t size = chunk.header.used + kOverhead;
+  uint64_t all = bytes();
+  const auto has_room = [&] {
+    return ring.bytes + size <= ring.buffer.most_bytes && all + size <= account_->FairShare();
+  };
+  if (ring.buffer.keeps_first && !has_room()) return;
+  while (!ring.held.empty() && !has_room()) {
+    const uint64_t oldest = SizeOf(ring.held.front());
+    ring.bytes -= oldest;
+    all -= oldest;
     ring.held.pop_front();
   }
-  if (size <= most) {
-    Held held{chunk.header, std::make_unique_for_overwrite<std::byte[]>(chunk.header.used), ++added_};
+  if (has_room() && account_->Claim(size)) {
+    Held held{chunk.header, std::make_unique_for_overwrite<std::byte[]>(chunk.header.used), ++added_,
+              chunk::Share(account_, size)};
     std::memcpy(held.data.get(), chunk.data, chunk.header.used);
     ring.held.push_back(std::move(held));
     ring.bytes += size;

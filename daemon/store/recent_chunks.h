@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "daemon/chunk/ledger.h"
 #include "daemon/chunk/pipe.h"
 #include "format/chunk.h"
 
@@ -21,6 +23,7 @@ class RecentChunks {
     format::ChunkHeader header;
     std::unique_ptr<std::byte[]> data;
     uint64_t number = 0;  // in the order they came
+    chunk::Share share;
   };
   struct Buffer {
     uint64_t most_bytes = 0;
@@ -30,7 +33,12 @@ class RecentChunks {
   static constexpr uint64_t kOverhead = sizeof(Held) + 32;
 
   // `own` are 1, 2 … of Add(), and a part of `most_bytes`; buffer 0 has the rest.
-  explicit RecentChunks(uint64_t most_bytes, const std::vector<Buffer>& own = {});
+  // Less than that where `account`, of its owner's recorders together, has no room for it.
+  explicit RecentChunks(uint64_t most_bytes, const std::vector<Buffer>& own = {},
+                        std::shared_ptr<chunk::Account> account = {});
+  ~RecentChunks();
+  RecentChunks(const RecentChunks&) = delete;
+  RecentChunks& operator=(const RecentChunks&) = delete;
 
   // What begins later (host raw) is not held any more. **Thread:** any.
   void KeepUntil(uint64_t raw_ns) { until_ns_.store(raw_ns, std::memory_order_relaxed); }
@@ -56,6 +64,7 @@ class RecentChunks {
     uint64_t bytes = 0;
   };
 
+  const std::shared_ptr<chunk::Account> account_;
   std::deque<Ring> rings_;
   uint64_t added_ = 0;
   std::atomic<uint64_t> bytes_{0};

@@ -64,8 +64,8 @@ class TraceWriter::Impl {
     bell_.Ring();
   }
 
-  chunk::Pipe& AddPipe(std::string name, size_t chunk_bytes, size_t chunks) {
-    auto pipe = std::make_unique<chunk::Pipe>(std::move(name), chunk_bytes, chunks, bell_);
+  chunk::Pipe& AddPipe(std::string name, size_t chunk_bytes, size_t chunks, chunk::PipeRoom room) {
+    auto pipe = std::make_unique<chunk::Pipe>(std::move(name), chunk_bytes, chunks, bell_, std::move(room));
     chunk::Pipe& result = *pipe;
     {
       const std::lock_guard lock(pipes_mutex_);
@@ -338,8 +338,8 @@ TraceWriter::TraceWriter(std::string name, FileSystem& fs, Reply reply, Durabili
 
 TraceWriter::~TraceWriter() = default;
 
-chunk::Pipe& TraceWriter::AddPipe(std::string name, size_t chunk_bytes, size_t chunks) {
-  return impl_->AddPipe(std::move(name), chunk_bytes, chunks);
+chunk::Pipe& TraceWriter::AddPipe(std::string name, size_t chunk_bytes, size_t chunks, chunk::PipeRoom room) {
+  return impl_->AddPipe(std::move(name), chunk_bytes, chunks, std::move(room));
 }
 
 void TraceWriter::Open(uint32_t trace, TraceSpec spec, std::vector<ControlFile> control,

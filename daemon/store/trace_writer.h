@@ -85,7 +85,7 @@ class TraceWriter {
   TraceWriter& operator=(const TraceWriter&) = delete;
 
   // A road for one source thread; owned by the writer, valid until both have stopped.
-  chunk::Pipe& AddPipe(std::string name, size_t chunk_bytes, size_t chunks);
+  chunk::Pipe& AddPipe(std::string name, size_t chunk_bytes, size_t chunks, chunk::PipeRoom room = {});
 
   // Creates the directory tree and the first control files (all of them, before any data); `done` gets the
   // error that left nothing behind, or Ok. `trace` is chosen by the caller, unique in the process.

@@ -15,8 +15,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -28,6 +28,7 @@
 #include "base/thread.h"
 #include "daemon/auth/door/frame_scan.h"
 #include "daemon/auth/door/hung_up.h"
+#include "daemon/auth/door/message_scan.h"
 #include "daemon/base/log.h"
 #include "daemon/base/token_bucket.h"
 #include "daemon/base/turns.h"
@@ -133,7 +134,8 @@ class Conduit::Impl {
   struct User {
     base::TokenBucket frames;
     size_t connections = 0;
-    size_t calls = 0;  // open
+    size_t calls = 0;       // open
+    size_t unfinished = 0;  // bytes in them, of messages that are not whole
   };
   struct End {
     UniqueFd fd;
@@ -152,10 +154,10 @@ class Conduit::Impl {
     End client, server;
     Flow inward{FrameScan(FrameScan::kClientPreface)};
     Flow outward{FrameScan()};
-    std::set<uint32_t> calls = {};  // open
-    bool paced = false;             // `inward` waits for tokens
-    bool was_much = false;          // it was paced, or had many calls open
-    bool queued = false;            // it waits for its turn
+    std::map<uint32_t, MessageScan> calls = {};  // open
+    bool paced = false;                          // `inward` waits for tokens
+    bool was_much = false;                       // it was paced, or had many calls open
+    bool queued = false;                         // it waits for its turn
     bool over = false;
   };
 
@@ -255,9 +257,14 @@ class Conduit::Impl {
       return false;
     if (inward) connection.paced = false;
     const auto unseen = std::string_view(flow.held).substr(flow.may_pass);
-    flow.may_pass += flow.scan.Pass(unseen, [&](const Frame& frame) {
-      return inward ? MayPass(connection, frame) : NoteAnswer(connection, frame);
-    });
+    flow.may_pass += flow.scan.Pass(
+        unseen,
+        [&](const Frame& frame) {
+          return inward ? MayPass(connection, frame) : NoteAnswer(connection, frame);
+        },
+        [&](const Frame& frame, std::string_view piece) {
+          if (inward && frame.type == Frame::kData) NoteData(connection, frame, piece);
+        });
     if (connection.over || flow.may_pass == 0) return false;
     const ssize_t sent = ::send(to, flow.held.data(), flow.may_pass, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) {
@@ -302,7 +309,7 @@ class Conduit::Impl {
     const bool opens = frame.type == Frame::kHeaders && !connection.calls.contains(frame.stream);
     if (opens && (connection.calls.size() >= options_.max_calls_per_connection ||
                   user.calls >= options_.max_calls_per_uid)) {
-      Say(connection.uid);
+      Say(connection.uid, "has as many calls open as there may be: connections that begin more are closed");
       connection.over = true;
       return false;
     }
@@ -312,7 +319,7 @@ class Conduit::Impl {
       return false;
     }
     if (opens) {
-      connection.calls.insert(frame.stream);
+      connection.calls.try_emplace(frame.stream);
       ++user.calls;
       connection.was_much |= connection.calls.size() > kFewCalls;
     }
@@ -328,8 +335,29 @@ class Conduit::Impl {
     return true;
   }
 
+  void NoteData(Connection& connection, const Frame& frame, std::string_view piece) {
+    const auto call = connection.calls.find(frame.stream);
+    if (call == connection.calls.end()) return;  // gRPC keeps nothing of it
+    User& user = *connection.user;
+    user.unfinished -= call->second.kept();
+    if ((frame.flags & Frame::kPadded) != 0) {
+      call->second.AddPadded(piece.size());
+    } else {
+      call->second.Add(piece);
+    }
+    user.unfinished += call->second.kept();
+    if (user.unfinished <= options_.max_unfinished_per_uid) return;
+    Say(connection.uid,
+        "has said as much of messages that do not end as may be: such connections are closed");
+    connection.over = true;
+  }
+
   static void EndCall(Connection& connection, uint32_t stream) {
-    connection.user->calls -= connection.calls.erase(stream);
+    const auto call = connection.calls.find(stream);
+    if (call == connection.calls.end()) return;
+    connection.user->unfinished -= call->second.kept();
+    connection.calls.erase(call);
+    --connection.user->calls;
   }
 
   // Ends it when it is over.
@@ -363,17 +391,16 @@ class Conduit::Impl {
     User& user = *connection.user;
     const bool is_much = ++closed_ > kFewConnections || connection.was_much;
     if (is_much && trim_at_ns_ == 0) trim_at_ns_ = base::MonotonicNs() + kTrimAfterNs;
-    user.calls -= connection.calls.size();
+    while (!connection.calls.empty()) EndCall(connection, connection.calls.begin()->first);
     if (--user.connections == 0 && user.frames.IsFull(base::MonotonicNs())) users_.erase(connection.uid);
     connections_.erase(found);
   }
 
-  void Say(uid_t uid) {
+  void Say(uid_t uid, const char* what) {
     const uint64_t now = base::MonotonicNs();
     if (said_ns_ != 0 && now - said_ns_ < kSayEveryNs) return;
     said_ns_ = now;
-    base::LogWarn("user " + std::to_string(uid) +
-                  " has as many calls open as there may be: connections that begin more are closed");
+    base::LogWarn("user " + std::to_string(uid) + ' ' + what);
   }
 
   const Options options_;

@@ -21,6 +21,7 @@ struct Frame {
   };
   static constexpr uint8_t kAck = 1;        // of settings and pings
   static constexpr uint8_t kEndStream = 1;  // of headers and data
+  static constexpr uint8_t kPadded = 8;
 
   uint32_t length = 0;
   uint8_t type = 0;
@@ -40,10 +41,16 @@ class FrameScan {
   // which is seen again with what follows.
   template <typename Each>
   size_t Pass(std::string_view bytes, Each each) {
+    return Pass(bytes, each, [](const Frame&, std::string_view) {});
+  }
+  // … and `payload(frame, piece)` for what is in them.
+  template <typename Each, typename Payload>
+  size_t Pass(std::string_view bytes, Each each, Payload payload) {
     size_t at = 0;
     while (at < bytes.size()) {
       if (skip_ > 0) {
         const size_t passed = std::min(skip_, bytes.size() - at);
+        if (is_payload_) payload(frame_, bytes.substr(at, passed));
         skip_ -= passed;
         at += passed;
         continue;
@@ -52,6 +59,8 @@ class FrameScan {
       if (have_ + 1 == head_.size()) {
         const Frame frame = Head();
         if (!each(frame)) return at;
+        frame_ = frame;
+        is_payload_ = true;
         skip_ = frame.length;
         have_ = 0;
       } else {
@@ -73,6 +82,8 @@ class FrameScan {
   }
 
   size_t skip_;
+  Frame frame_;              // that was begun last
+  bool is_payload_ = false;  // what is skipped is of it
   std::array<uint8_t, 9> head_{};
   size_t have_ = 0;  // < head_.size()
 };

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "daemon/host/process/weights.h"
 
 namespace profd::host {
 
@@ -40,6 +41,7 @@ constexpr uint64_t kStoodStillNs = kSecondNs / 10;
 constexpr uint64_t kRememberedNs = 10 * kSecondNs;  // one that has hung
 constexpr uint64_t kToGoNs = 5 * kSecondNs;         // when its work is over
 constexpr size_t kBoardPlaces = 512;                // a page
+constexpr timespec kWeighEvery{1, 0};
 
 // To the process that all of them are forked from: a new one, for the socket that comes along, or with no
 // work, the end of an old one.
@@ -47,6 +49,7 @@ struct Order {
   uint64_t number = 0;
   StandIn::Work work = nullptr;
   StandIn::Duty duty = nullptr;
+  uid_t user = 0;  // whose processes it looks at
 };
 
 // When that is gone, so is this one, however it waits, unless the kernel does not let it.
@@ -84,6 +87,13 @@ void CloseSocketsBut(int kept) {
   for (const int fd : sockets) ::close(fd);
 }
 
+// Where profd's memory is at its limit the kernel ends one of these, not profd: what they hold is as much as
+// their user's program makes them read.
+void GoFirst() {
+  const UniqueFd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  [[maybe_unused]] const ssize_t written = ::write(file.get(), "1000", 4);
+}
+
 // With no thread but this one: what it forks has no locks that somebody else held.
 class Nursery {
  public:
@@ -99,14 +109,42 @@ class Nursery {
     ::sigaction(SIGCHLD, &wake, nullptr);
     for (;;) {
       pollfd waits{orders_, POLLIN, 0};
-      ::ppoll(&waits, 1, nullptr, &before);
+      ::ppoll(&waits, 1, children_.empty() ? nullptr : &kWeighEvery, &before);
       for (pid_t gone; (gone = ::waitpid(-1, nullptr, WNOHANG)) > 0;)
-        std::erase_if(children_, [gone](const auto& child) { return child.second == gone; });
+        std::erase_if(children_, [gone](const auto& child) { return child.second.pid == gone; });
       if (waits.revents != 0) Obey();
+      const uint64_t now_ns = base::MonotonicNs();
+      if (now_ns - weighed_ns_ < kSecondNs) continue;
+      weighed_ns_ = now_ns;
+      Weigh();
     }
   }
 
  private:
+  struct Child {
+    pid_t pid = 0;
+    uid_t user = 0;
+  };
+
+  // Whoever asked one that has to go hears that it has died.
+  void Weigh() {
+    std::vector<Weight> weights;
+    for (const auto& [number, child] : children_)
+      weights.push_back({child.pid, child.user, PrivateBytes(child.pid)});
+    for (const pid_t pid : TooHeavy(std::move(weights))) ::kill(pid, SIGKILL);
+  }
+
+  // Of "size resident shared …", in pages.
+  static uint64_t PrivateBytes(pid_t pid) {
+    const UniqueFd file(::open(("/proc/" + std::to_string(pid) + "/statm").c_str(), O_RDONLY | O_CLOEXEC));
+    char text[128] = {};
+    if (!file || ::read(file.get(), text, sizeof text - 1) <= 0) return 0;
+    char* at = text;
+    std::strtoull(at, &at, 10);
+    const uint64_t resident = std::strtoull(at, &at, 10), shared = std::strtoull(at, &at, 10);
+    return resident > shared ? (resident - shared) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
+  }
+
   void Obey() {
     Order order;
     iovec place{&order, sizeof order};
@@ -128,7 +166,7 @@ class Nursery {
     if (order.work == nullptr) {
       // Not reaped yet, so that its number is still its own.
       if (const auto child = children_.find(order.number); child != children_.end())
-        ::kill(child->second, SIGKILL);
+        ::kill(child->second.pid, SIGKILL);
       return;
     }
     const pid_t pid = ::fork();
@@ -136,16 +174,18 @@ class Nursery {
       EndWith(self_);
       ::close(orders_);
       ::prctl(PR_SET_NAME, "profd-stand-in");
+      GoFirst();
       TextChannel texts(std::move(channel));
       order.work(texts, order.duty);
       ::_exit(0);
     }
-    if (pid > 0) children_[order.number] = pid;
+    if (pid > 0) children_[order.number] = {.pid = pid, .user = order.user};
   }
 
   const int orders_;
   const pid_t self_;
-  std::map<uint64_t, pid_t> children_;  // by the number of the order
+  std::map<uint64_t, Child> children_;  // by the number of the order
+  uint64_t weighed_ns_ = 0;
 };
 
 struct Orders {
@@ -283,7 +323,7 @@ Result<StandIn> StandIn::Start(uid_t user, Work work, Duty duty) {
   UniqueFd own(ends[0]);
   const UniqueFd other(ends[1]);
   const uint64_t number = ++TheOrders().last;
-  if (!Send({number, work, duty}, other.get()))
+  if (!Send({number, work, duty, user}, other.get()))
     return Status::FromErrno(
         "start a process that reads memory (does profd-nursery run? else restart profd)");
   return StandIn(user, number, std::move(own));

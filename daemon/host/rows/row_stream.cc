@@ -31,6 +31,12 @@ bool Outlet::Push(chunk::Item item) {
   return true;
 }
 
+bool Outlet::Claim(size_t bytes) {
+  if (account.own() + bytes > kInAnyCase) return account.Claim(bytes);
+  account.Take(bytes);
+  return true;
+}
+
 RowStream::RowStream(Outlet& outlet, format::StreamKey key, std::shared_ptr<const chunk::StreamSpec> spec,
                      chunk::StreamStatsPtr stats)
     : outlet_(outlet),
@@ -52,10 +58,23 @@ bool RowStream::Announce() {
   return true;
 }
 
+// For rows of so many bytes, at most a chunk's.
+bool RowStream::HasRoom(size_t bytes) {
+  if (bytes <= room_) return true;
+  const size_t room = std::min(outlet_.pipe->chunk_bytes(), std::max<size_t>(2 * room_, bytes + 4096));
+  if (!outlet_.Claim(room - room_)) return false;
+  room_ = room;
+  rows_.reserve(room);
+  return true;
+}
+
 bool RowStream::Append(const Tick& tick, std::string_view row, uint32_t records) {
   const size_t chunk_bytes = outlet_.pipe->chunk_bytes();
-  if (rows_.size() + row.size() > chunk_bytes) Push();
-  if (rows_.size() + row.size() > chunk_bytes || outlet_.gathered + row.size() > outlet_.max_gathered) {
+  const auto fits = [&] {
+    const size_t bytes = rows_.size() + row.size();
+    return bytes <= chunk_bytes && outlet_.gathered + row.size() <= outlet_.max_gathered && HasRoom(bytes);
+  };
+  if (!fits() && (!Push() || !fits())) {
     if (records != 0) Lose(format::Loss::Where::kPool, tick.raw_ns, tick.raw_ns, records, row.size());
     return false;
   }
@@ -110,6 +129,10 @@ bool RowStream::Push() {
   std::memcpy(chunk->data, rows_.data(), rows_.size());
   outlet_.gathered -= rows_.size();
   rows_.clear();
+  if (outlet_.account.IsShort()) {
+    rows_ = {};
+    outlet_.account.Give(std::exchange(room_, 0));
+  }
   header_.records = 0;
   ++header_.seq;
   chunk::Item item = MakeItem(chunk::Item::What::kChunk, key_);

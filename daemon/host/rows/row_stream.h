@@ -17,14 +17,20 @@ namespace profd::host {
 
 // The pipe of one session, how much waits for it, and what has happened on it since the last tick ended.
 struct Outlet {
-  explicit Outlet(chunk::Pipe* to) : pipe(to), max_gathered(to->chunk_bytes() * to->chunks()) {}
+  static constexpr size_t kInAnyCase = 1 << 20;  // of rows that wait, whoever else has how much
+
+  explicit Outlet(chunk::Pipe* to)
+      : pipe(to), max_gathered(to->chunk_bytes() * to->chunks()), account(to->ledger()) {}
   bool Push(chunk::Item item);
+  // Memory for so many bytes more.
+  bool Claim(size_t bytes);
 
   chunk::Pipe* const pipe;
   const size_t max_gathered;
-  size_t gathered = 0;   // bytes in all streams together
-  bool pushed = false;   // the writer must be woken
-  bool backlog = false;  // something could not be handed over: try again soon
+  size_t gathered = 0;     // bytes in all streams together
+  chunk::Account account;  // … and what memory they take
+  bool pushed = false;     // the writer must be woken
+  bool backlog = false;    // something could not be handed over: try again soon
 };
 
 // Gathers whole rows and hands them over by the chunk. A chunk is taken only when it is handed over, so that
@@ -34,6 +40,7 @@ class RowStream {
  public:
   RowStream(Outlet& outlet, format::StreamKey key, std::shared_ptr<const chunk::StreamSpec> spec,
             chunk::StreamStatsPtr stats);
+  ~RowStream() { outlet_.account.Give(room_); }
   RowStream(const RowStream&) = delete;
   RowStream& operator=(const RowStream&) = delete;
 
@@ -53,6 +60,7 @@ class RowStream {
  private:
   bool Announce();
   bool FlushLosses();
+  bool HasRoom(size_t bytes);
   bool Push();
 
   Outlet& outlet_;
@@ -60,6 +68,7 @@ class RowStream {
   std::shared_ptr<const chunk::StreamSpec> spec_;  // until announced
   const chunk::StreamStatsPtr stats_;
   std::string rows_;
+  size_t room_ = 0;             // for them
   format::ChunkHeader header_;  // of the rows
   uint64_t rows_since_mono_ns_ = 0;
   uint64_t records_ = 0;

@@ -20,8 +20,8 @@ class Once {
  public:
   using Done = std::function<void(const base::Result<session::SessionInfo>&)>;
 
-  // Calls `start` unless one with this id is under way or has started a session: then `done` gets that. One
-  // that failed is forgotten.
+  // Calls `start` unless one with this id is under way or has started a session: then `done` gets that, of
+  // what is long over its id alone. One that failed is forgotten.
   void Start(const std::string& id, Done done, const std::function<void(Done)>& start) {
     Forget();
     const auto [at, is_new] = known_->try_emplace(id);
@@ -34,7 +34,9 @@ class Once {
       const std::vector<Done> waiting = std::exchange(mine.waiting, {});
       mine.at_ns = base::MonotonicNs();
       if (result.ok()) {
-        mine.session = std::make_unique<base::Result<session::SessionInfo>>(result);
+        session::SessionInfo kept;
+        kept.id = result->id;
+        mine.session = std::make_unique<base::Result<session::SessionInfo>>(std::move(kept));
       } else {
         all->erase(id);
       }

@@ -458,9 +458,8 @@ grpc::ServerUnaryReactor* ControlService::Calls::Targets(grpc::CallbackServerCon
                                                          const v1::TargetsRequest* /*request*/,
                                                          v1::TargetsReply* reply) {
   return OnCtl(context, {"targets", "", kHeavy}, reply, [this](const auth::Caller& caller, const auto& owed) {
-    manager_.Targets(caller, [owed](const std::vector<session::Target>& targets) {
-      owed->Answer(base::Result<std::vector<session::Target>>(targets));
-    });
+    manager_.Targets(
+        caller, [owed](const base::Result<std::vector<session::Target>>& targets) { owed->Answer(targets); });
   });
 }
 
@@ -506,13 +505,13 @@ grpc::ServerUnaryReactor* ControlService::Calls::ListLeases(grpc::CallbackServer
 grpc::ServerUnaryReactor* ControlService::Calls::Doctor(grpc::CallbackServerContext* context,
                                                         const v1::DoctorRequest* request,
                                                         v1::DoctorReply* reply) {
-  return OnCtl(context,
-               {"doctor", request->pid() == 0 ? "" : "pid " + std::to_string(request->pid()), kHeavy}, reply,
-               [this, pid = request->pid()](const auth::Caller& caller, const auto& owed) {
-                 manager_.Doctor(caller, pid, [owed](const std::vector<session::Check>& checks) {
-                   owed->Answer(base::Result<std::vector<session::Check>>(checks));
-                 });
-               });
+  return OnCtl(
+      context, {"doctor", request->pid() == 0 ? "" : "pid " + std::to_string(request->pid()), kHeavy}, reply,
+      [this, pid = request->pid()](const auth::Caller& caller, const auto& owed) {
+        manager_.Doctor(caller, pid, [owed](const base::Result<std::vector<session::Check>>& checks) {
+          owed->Answer(checks);
+        });
+      });
 }
 
 grpc::ServerUnaryReactor* ControlService::Calls::Tape(grpc::CallbackServerContext* context,

@@ -47,11 +47,15 @@ Session::Session(Services services, Setup setup)
   start_raw_ns_ = services_.timers.RawNs();
   holder_ = "session " + setup_.id + " of " + setup_.owner.user + " since " + base::UtcText(start_wall_ns_);
   directories_ = setup_.directories;
+  for (const auto& bound : setup_.bounds) {
+    if (std::dynamic_pointer_cast<store::Quota>(bound)) quotas_.push_back(bound);
+  }
   budget_ = std::make_shared<store::Budget>(setup_.spec.storage_limit_bytes, std::move(setup_.bounds));
   if (setup_.spec.flight_recorder) {
     std::vector<store::RecentChunks::Buffer> own;
     for (const MemoryBuffer& buffer : setup_.spec.buffers) own.push_back({buffer.bytes, buffer.keeps_first});
-    recent_ = std::make_shared<store::RecentChunks>(services_.config.store.flight_recorder_bytes, own);
+    recent_ = std::make_shared<store::RecentChunks>(services_.config.store.flight_recorder_bytes, own,
+                                                    services_.writers.RecorderAccount(setup_.owner.uid));
   }
 }
 
@@ -74,6 +78,7 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   trace.parent = base::UniqueFd(::dup(setup_.parent.get()));
   trace.parent_path = setup_.parent_path;
   trace.file_system = setup_.file_system;
+  trace.in_spool = setup_.spec.output.empty() || setup_.move_to;
   trace.pids = setup_.spec.pids;
   if (!setup_.spec.pids.empty()) trace.target = {setup_.spec.pids.front(), setup_.target_name};
   format::Manifest& manifest = trace.manifest;
@@ -285,6 +290,7 @@ void Session::BeginWindows() {
   setup.directory = trace_->directory();
   setup.name = trace_->name();
   setup.parent = std::make_shared<base::UniqueFd>(::dup(setup_.parent.get()));
+  setup.quotas = quotas_;
   setup.starts = setup_.windows;
   setup.refused = setup_.refused_windows;
   windows_ = std::make_shared<Windows>(services_, std::move(setup));

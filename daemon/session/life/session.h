@@ -134,6 +134,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Windows> windows_;  // null: none
   EndReason after_windows_ = EndReason::kNone;
   std::shared_ptr<store::Budget> budget_;
+  std::vector<std::shared_ptr<store::Bound>> quotas_;
   std::shared_ptr<store::RecentChunks> recent_;  // of a flight recorder; else null
   std::shared_ptr<Trace> trace_;
   std::vector<std::shared_ptr<Trace>> rolled_;  // earlier ones, while they may age or have chunks in memory

@@ -181,7 +181,8 @@ void Trace::AskClocks(const std::vector<uint32_t>& devices,
 
 void Trace::TakeWriter() {
   const size_t pumps = services_.node.hub() == nullptr ? 0 : services_.node.hub()->pump_count();
-  writer_ = services_.writers.For(setup_.file_system, pumps);
+  writer_ = services_.writers.For(setup_.file_system,
+                                  setup_.in_spool ? Writers::Of::kSpool : Writers::Of::kOutput, pumps);
 }
 
 void Trace::OpenDirectory(std::function<void(Status)> done) {

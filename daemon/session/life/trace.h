@@ -53,6 +53,7 @@ struct TraceSetup {
   base::UniqueFd parent;    // open directory
   std::string parent_path;  // its text, for people
   dev_t file_system = 0;    // that it is on
+  bool in_spool = false;
   format::Target target;
   std::vector<pid_t> pids;
   std::shared_ptr<store::Budget> budget;         // of the session, for all its directories

@@ -36,6 +36,19 @@ Place PlaceOf(pid_t pid) {
   return {*folder ? std::move(folder) : nullptr, host::InnerPid(pid)};
 }
 
+// Of what may come into `folder` with these quotas.
+store::ShortOf ShortOf(std::vector<std::shared_ptr<store::Bound>> bounds,
+                       const std::shared_ptr<base::UniqueFd>& folder, uint64_t keep_free_bytes) {
+  bounds.push_back(std::make_shared<store::FreeSpace>([folder] { return store::SpaceOf(folder->get()); },
+                                                      keep_free_bytes, nullptr));
+  return [bounds = std::move(bounds)](uint64_t bytes) -> std::string {
+    for (const auto& bound : bounds) {
+      if (bound->Excess(bytes) > 0) return bound->what();
+    }
+    return "";
+  };
+}
+
 // "to record 2 s" of what was said before it was told.
 std::string WhatItIsTold(const std::string& text) {
   const size_t from = text.find("to record ");
@@ -235,10 +248,12 @@ void Windows::Look(size_t index) {
       sender.uid,
       [answer, folder = entry.folder, file = entry.file, seen = entry.seen_bytes, parent = setup_.parent,
        name = setup_.name, as, source = store::FileOwner{sender.uid, sender.gid},
-       target = store::FileOwner{setup_.uid, setup_.gid}]() -> std::function<void()> {
+       target = store::FileOwner{setup_.uid, setup_.gid},
+       short_of = ShortOf(setup_.quotas, setup_.parent,
+                          services_.config.store.keep_free_bytes)]() -> std::function<void()> {
         auto found = std::make_shared<base::Result<store::Collected>>(
             store::CollectJson(folder->get(), file, source, seen, parent->get(),
-                               {name, format::kOwnFolder, kFolder}, as, target));
+                               {name, format::kOwnFolder, kFolder}, as, target, short_of));
         return [answer, found] { answer(*found); };
       },
       [answer](const base::Status& status) { answer(status); });

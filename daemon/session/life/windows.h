@@ -10,6 +10,7 @@
 #include "base/unique_fd.h"
 #include "daemon/session/life/trace.h"
 #include "daemon/session/plan/windows.h"
+#include "daemon/store/spool/bounds.h"
 
 namespace profd::session {
 
@@ -24,6 +25,7 @@ class Windows : public std::enable_shared_from_this<Windows> {
     std::string directory;  // of the session, for people
     std::string name;       // … below `parent`
     std::shared_ptr<base::UniqueFd> parent;
+    std::vector<std::shared_ptr<store::Bound>> quotas;  // that bind what is brought there
     std::vector<WindowStart> starts;
     std::vector<Window> refused;  // with their reasons: shown, and nothing else
   };

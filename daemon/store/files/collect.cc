@@ -33,6 +33,11 @@ bool EndsAsJson(int fd, uint64_t size) {
   return last != std::string_view::npos && (text[last] == '}' || text[last] == ']');
 }
 
+bool HasHoles(int fd, uint64_t size) {
+  const off_t hole = ::lseek(fd, 0, SEEK_HOLE);
+  return hole >= 0 && static_cast<uint64_t>(hole) < size;
+}
+
 Result<UniqueFd> OpenFolder(int to, const std::vector<std::string>& folders) {
   UniqueFd folder(::dup(to));
   for (const std::string& name : folders) {
@@ -44,9 +49,16 @@ Result<UniqueFd> OpenFolder(int to, const std::vector<std::string>& folders) {
   return folder;
 }
 
-Status Copy(int from, int to, uint64_t bytes) {
+Status CheckRoom(const ShortOf& short_of, uint64_t bytes) {
+  const std::string what = short_of(bytes);
+  if (what.empty()) return Status::Ok();
+  return {Code::kResourceExhausted, std::to_string(bytes) + " bytes more are not within " + what};
+}
+
+Status Copy(int from, int to, uint64_t bytes, const ShortOf& short_of) {
   std::string piece(kPieceBytes, '\0');
   for (uint64_t at = 0; at < bytes;) {
+    PROFD_RETURN_IF_ERROR(CheckRoom(short_of, bytes - at));
     const ssize_t got = ::pread(from, piece.data(), piece.size(), static_cast<off_t>(at));
     if (got < 0) return Status::FromErrno("read it");
     if (got == 0) return {Code::kAborted, "it became shorter while it was read"};
@@ -61,7 +73,7 @@ Status Copy(int from, int to, uint64_t bytes) {
 }
 
 Status Bring(int file, uint64_t bytes, int to, const std::vector<std::string>& folders, const std::string& as,
-             FileOwner target) {
+             FileOwner target, const ShortOf& short_of) {
   const ActingAs acting(target.uid, target.gid);
   PROFD_RETURN_IF_ERROR(acting.status());
   PROFD_ASSIGN_OR_RETURN(const UniqueFd folder, OpenFolder(to, folders));
@@ -69,7 +81,7 @@ Status Bring(int file, uint64_t bytes, int to, const std::vector<std::string>& f
   const UniqueFd made(
       ::openat(folder.get(), part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640));
   if (!made) return Status::FromErrno("make " + part);
-  Status status = Copy(file, made.get(), bytes);
+  Status status = Copy(file, made.get(), bytes, short_of);
   if (status.ok() && ::renameat(folder.get(), part.c_str(), folder.get(), as.c_str()) != 0)
     status = Status::FromErrno("name " + as);
   if (!status.ok()) ::unlinkat(folder.get(), part.c_str(), 0);
@@ -80,7 +92,7 @@ Status Bring(int file, uint64_t bytes, int to, const std::vector<std::string>& f
 
 Result<Collected> CollectJson(int from, const std::string& name, FileOwner source, uint64_t seen_bytes,
                               int to, const std::vector<std::string>& folders, const std::string& as,
-                              FileOwner target) {
+                              FileOwner target, const ShortOf& short_of) {
   Collected collected;
   UniqueFd file;
   struct stat found {};
@@ -95,8 +107,10 @@ Result<Collected> CollectJson(int from, const std::string& name, FileOwner sourc
     collected.there = true;
     collected.bytes = static_cast<uint64_t>(found.st_size);
     if (collected.bytes != seen_bytes || !EndsAsJson(file.get(), collected.bytes)) return collected;
+    if (HasHoles(file.get(), collected.bytes))
+      return Status(Code::kInvalidArgument, name + " has holes, which no text has");
   }
-  PROFD_RETURN_IF_ERROR(Bring(file.get(), collected.bytes, to, folders, as, target));
+  PROFD_RETURN_IF_ERROR(Bring(file.get(), collected.bytes, to, folders, as, target, short_of));
   collected.moved = true;
   const ActingAs acting(source.uid, source.gid);
   struct stat now {};

@@ -15,10 +15,12 @@ import unittest
 
 import failing_fs
 import harness
+import raw_client as raw
 from quiet import Quiet
 
 USER = harness.nobody()
 HONEST = 1234
+CALLS = 30
 PROGRAM = pathlib.Path(__file__).with_name("hanging_memory.py")
 
 
@@ -141,6 +143,21 @@ class HangingMemoryTest(harness.ProfdTest):
         self.attack(target)
         self.honest_has_lost_nothing()
         self.killed_at_once()
+
+    def test_many_calls_that_look_at_it(self):
+        """Those of one user take turns, instead of a thread each: here of root, whom no other limit concerns."""
+        target = self.held_lock()
+        threads = self.threads()
+        door, connection = raw.Door(self.daemon.socket), raw.Connection(self.daemon.socket)
+        body = b"\x08" + raw.varint(target.pid)
+        calls = [connection.begin("/profd.v1.Control/Stacks", body, door.ticket) for _ in range(CALLS)]
+        most = 0
+        while any(call.code is None for call in calls) and connection.read():
+            most = max(most, self.threads() - threads)
+        self.assertEqual([call.code for call in calls].count(None), 0)
+        self.assertLess(most, CALLS / 2)
+        harness.wait_until(lambda: self.threads() <= threads, "the threads")
+        self.honest_goes_on()
 
     def test_a_lock_that_is_never_given_back(self):
         for kind in self.attack(self.held_lock()):

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "daemon/auth/door/frame_scan.h"
+#include "daemon/auth/door/message_scan.h"
 
 namespace profd::auth {
 namespace {
@@ -117,6 +118,48 @@ TEST_F(ConduitTest, WhatGrpcSaidGoesOutBeforeTheEnd) {
   Say(pair.grpc, "last words");
   conduit_.reset();
   EXPECT_EQ(Hear(pair.client, 1000), "last words");
+}
+
+// So many bytes of a message of `of`.
+std::string Piece(uint32_t of, size_t bytes) {
+  std::string said(1, '\0');
+  for (const int shift : {24, 16, 8, 0}) said += static_cast<char>(of >> shift);
+  return said + std::string(bytes, 'x');
+}
+
+TEST_F(ConduitTest, OfMessagesThatDoNotEndAUserHasSoMuch) {
+  Start({.max_unfinished_per_uid = 10'000});
+  const Pair whole = Connect(), half = Connect(), other = Connect(kUser + 1);
+  std::string said = kPreface + Call(1);
+  const std::string one = FrameOf(Frame::kData, 0, 1, Piece(1000, 1000));
+  for (int i = 0; i < 50; ++i) said += one;
+  Say(whole.client, said);
+  EXPECT_EQ(Hear(whole.grpc, said.size()), said) << "whole ones are as many as one likes";
+  const std::string begun = kPreface + Call(1) + FrameOf(Frame::kData, 0, 1, Piece(60'000, 6'000));
+  Say(half.client, begun);
+  EXPECT_EQ(Hear(half.grpc, begun.size()), begun);
+  Say(other.client, begun);
+  EXPECT_EQ(Hear(other.grpc, begun.size()), begun) << "another user has his own";
+  const Pair more = Connect();
+  Say(more.client, begun);
+  EXPECT_EQ(Hear(more.client), "") << "it is closed";
+  Say(half.client, FrameOf(Frame::kReset, 0, 1, "gone"));
+  Hear(half.grpc);
+  const Pair again = Connect();
+  Say(again.client, begun);
+  EXPECT_EQ(Hear(again.grpc, begun.size()), begun) << "what was given up is free again";
+}
+
+TEST(MessageScanTest, KeepsWhatIsNotWhole) {
+  MessageScan scan;
+  const std::string message = Piece(300, 300);
+  for (const char byte : message.substr(0, message.size() - 1)) scan.Add({&byte, 1});
+  EXPECT_EQ(scan.kept(), 304U);
+  scan.Add("x" + Piece(0, 0) + Piece(7, 2));
+  EXPECT_EQ(scan.kept(), 7U);
+  scan.AddPadded(100);
+  scan.Add("12345");
+  EXPECT_EQ(scan.kept(), 100U) << "nobody knows what of it is padding";
 }
 
 TEST_F(ConduitTest, FramesComeNoFasterThanTheyMayAndAllOfThemCome) {

@@ -190,5 +190,32 @@ TEST_F(RowStreamTest, AFullQueueDelaysAndLosesNothing) {
   EXPECT_TRUE(writer_->Ended(3));
 }
 
+// A file system that takes nothing, when others wait, too.
+TEST(RowsOfALedger, ThatWaitTakeNoMoreThanTheirPart) {
+  constexpr uint64_t kMiB = 1 << 20;
+  const auto ledger = std::make_shared<chunk::Ledger>(kMiB);
+  base::WakeUp bell;
+  chunk::Pipe pipe("sample", kMiB, 32, bell, {ledger, 2});
+  {
+    SampleRequest request;
+    request.pipe = &pipe;
+    request.make_spec = FakeWriter::MakeSpec;
+    Output output(request);
+    const auto stats = std::make_shared<chunk::StreamStats>();
+    RowStream& stream = output.AddStream("host", "rows", stats);
+    const std::string row(1000, 'x');
+    for (uint64_t i = 0; i < 20'000; ++i) stream.Append(At(i), row);
+    EXPECT_LE(ledger->taken(), 3 * kMiB) << "two chunks, and one of rows";
+    EXPECT_GT(stats->read_bytes, 2 * kMiB);
+    EXPECT_LE(stats->read_bytes, 3 * kMiB);
+    EXPECT_EQ(stats->read_records + stats->lost_records, 20'000U);
+    for (chunk::Item item; pipe.Pop(item);) {
+      if (item.what == chunk::Item::What::kChunk) pipe.Return(item.chunk);
+    }
+    EXPECT_TRUE(stream.Append(At(20'000), row)) << "once it takes some again";
+  }
+  EXPECT_EQ(ledger->taken(), 2 * kMiB) << "those of the pipe";
+}
+
 }  // namespace
 }  // namespace profd::host

@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -42,6 +44,21 @@ TEST(StandIn, SaysSoMuchAtMost) {
   ASSERT_TRUE(most.ok()) << most.status().message();
   EXPECT_EQ(most->size(), size_t{4} << 20);
   EXPECT_FALSE(StandIn::AskOnce(3, says, std::to_string(TextChannel::kMostBytes + 1)).ok());
+}
+
+// What it holds a user's program has made it hold.
+TEST(StandIn, IsWhatTheKernelEndsWhereMemoryIsShort) {
+  const auto adjusted = StandIn::AskOnce(
+      4,
+      [] {
+        return StandIn::Answer([](std::string_view) {
+          std::ifstream file("/proc/self/oom_score_adj");
+          return std::string(std::istreambuf_iterator<char>(file), {});
+        });
+      },
+      "?");
+  ASSERT_TRUE(adjusted.ok()) << adjusted.status().message();
+  EXPECT_EQ(*adjusted, "1000\n");
 }
 
 }  // namespace

@@ -130,7 +130,8 @@ void Manager::Devices(const auth::Caller& caller, std::function<void(base::Resul
   done(fake.node);
 }
 
-void Manager::Targets(const auth::Caller& caller, std::function<void(std::vector<Target>)> done) {
+void Manager::Targets(const auth::Caller& caller,
+                      std::function<void(base::Result<std::vector<Target>>)> done) {
   FakeSessions& fake = Fake();
   const std::lock_guard lock(fake.mutex);
   fake.caller = caller;
@@ -144,7 +145,8 @@ void Manager::Stacks(const auth::Caller& /*caller*/, pid_t pid,
   done(std::move(stacks));
 }
 
-void Manager::Doctor(const auth::Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
+void Manager::Doctor(const auth::Caller& caller, pid_t pid,
+                     std::function<void(base::Result<std::vector<Check>>)> done) {
   FakeSessions& fake = Fake();
   const std::lock_guard lock(fake.mutex);
   fake.caller = caller;

@@ -32,7 +32,7 @@ class CollectTest : public testing::Test {
   base::Result<Collected> Collect(uint64_t seen_bytes) {
     const FileOwner self{::getuid(), ::getgid()};
     return CollectJson(from_.get(), "trace.json", self, seen_bytes, to_.get(), {"PROF_1", "frameworks"},
-                       "pid_7.json", self);
+                       "pid_7.json", self, [this](uint64_t bytes) { return bytes > room_ ? "room" : ""; });
   }
   fs::path Brought() const { return root_ / "to/PROF_1/frameworks/pid_7.json"; }
   std::string Text() const {
@@ -42,6 +42,7 @@ class CollectTest : public testing::Test {
 
   fs::path root_;
   base::UniqueFd from_, to_;
+  uint64_t room_ = 1 << 20;
 };
 
 TEST_F(CollectTest, BringsWhatIsWholeAndDoesNotGrow) {
@@ -82,6 +83,25 @@ TEST_F(CollectTest, LinksAreNotFollowedOnEitherSide) {
   EXPECT_TRUE(fs::exists(root_ / "from/trace.json")) << "what was not brought stays";
 }
 
+TEST_F(CollectTest, NothingIsBroughtThatTheDiskHasNoRoomFor) {
+  Write("{}");
+  room_ = 1;
+  const auto found = Collect(2);
+  EXPECT_EQ(found.status().code(), base::Code::kResourceExhausted);
+  EXPECT_NE(found.status().message().find("room"), std::string::npos) << found.status().message();
+  EXPECT_TRUE(fs::exists(root_ / "from/trace.json"));
+  EXPECT_TRUE(fs::is_empty(Brought().parent_path())) << "nor half of it";
+}
+
+TEST_F(CollectTest, HolesAreNoText) {
+  Write("{");
+  fs::resize_file(root_ / "from/trace.json", 1 << 30);
+  std::ofstream(root_ / "from/trace.json", std::ios::app) << "}";
+  room_ = uint64_t{2} << 30;
+  EXPECT_EQ(Collect((1 << 30) + 1).status().code(), base::Code::kInvalidArgument);
+  EXPECT_FALSE(fs::exists(Brought()));
+}
+
 TEST_F(CollectTest, WhatIsThereIsNotReplaced) {
   Write("{}");
   fs::create_directories(Brought().parent_path());
@@ -97,7 +117,7 @@ TEST_F(CollectTest, AnotherUsersFileIsNotTheProgramsOwn) {
   fs::permissions(root_, fs::perms::all);
   fs::permissions(root_ / "from", fs::perms::all);
   const auto found = CollectJson(from_.get(), "trace.json", other, 2, to_.get(), {"PROF_1", "frameworks"},
-                                 "pid_7.json", self);
+                                 "pid_7.json", self, [](uint64_t) { return ""; });
   EXPECT_EQ(found.status().code(), base::Code::kPermissionDenied) << found.status().message();
 }
 

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/unit/store/writer_harness.h"
 
@@ -62,6 +64,29 @@ TEST(RecentChunks, OneThatIsTooLargeIsNotHeld) {
   AddChunk(recent, kTrace, 200, std::string(1000, 'x'));
   EXPECT_EQ(recent.bytes(), 0U);
   EXPECT_THAT(recent.Take(kTrace, 0), IsEmpty());
+}
+
+TEST(RecentChunks, ManyOfThemShareWhatThereIs) {
+  constexpr uint64_t kMiB = 1 << 20;
+  const auto ledger = std::make_shared<chunk::Ledger>(16 * kMiB);
+  const auto account = std::make_shared<chunk::Account>(ledger);
+  const auto fill = [](RecentChunks& recent) {
+    for (uint64_t time = 0; time < 1000; ++time) AddChunk(recent, kTrace, time, std::string(10'000, 'x'));
+  };
+  std::vector<std::unique_ptr<RecentChunks>> recorders;
+  for (int i = 0; i < 30; ++i) recorders.push_back(std::make_unique<RecentChunks>(4 * kMiB, account));
+  for (const auto& recorder : recorders) fill(*recorder);
+  EXPECT_LE(account->own(), 16 * kMiB / 3) << "of a user's own";
+  for (const auto& recorder : recorders) EXPECT_GT(recorder->bytes(), 16 * kMiB / 100);
+  RecentChunks of_another(4 * kMiB, {}, std::make_shared<chunk::Account>(ledger));
+  fill(of_another);
+  EXPECT_GT(of_another.bytes(), 3 * kMiB) << "whom the first user's thirty do not concern";
+  {
+    const auto taken = recorders.front()->Take(kTrace, 0);
+    recorders.clear();
+    EXPECT_GT(account->own(), 0U) << "what is being written still lies in memory";
+  }
+  EXPECT_EQ(account->own(), 0U);
 }
 
 TEST(RecentChunks, EachTraceTakesItsOwnAndWhatIsOlderThanAskedForGoes) {

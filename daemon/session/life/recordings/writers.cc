@@ -1,5 +1,6 @@
 #include "daemon/session/life/recordings/writers.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -9,6 +10,9 @@ namespace profd::session {
 namespace {
 
 constexpr uint64_t kLookNs = 2'000'000'000;
+constexpr uint64_t kInAnyCase = 8 << 20;  // for what waits on one source's way to one file system
+// All that waits has as much as the samples may for so many file systems, recorders as so many of them.
+constexpr uint64_t kFileSystems = 4, kRecorders = 16;
 
 store::Durability DurabilityOf(const std::string& name) {
   if (name == "none") return store::Durability::kNone;
@@ -18,14 +22,43 @@ store::Durability DurabilityOf(const std::string& name) {
 
 }  // namespace
 
-std::shared_ptr<Writer> Writers::For(dev_t file_system, size_t pump_count) {
+Writers::Writers(base::Executor& ctl, base::Timers& timers, const config::Config& config)
+    : ctl_(ctl),
+      timers_(timers),
+      config_(config),
+      waiting_(std::make_shared<chunk::Ledger>(kFileSystems * config.store.host_chunks *
+                                               config.store.host_chunk_bytes)),
+      recorders_(std::make_shared<chunk::Ledger>(kRecorders * config.store.flight_recorder_bytes)) {}
+
+std::shared_ptr<chunk::Account> Writers::RecorderAccount(uid_t user) {
+  std::erase_if(recorder_accounts_, [](const auto& each) { return each.second.expired(); });
+  std::weak_ptr<chunk::Account>& known = recorder_accounts_[user];
+  auto account = known.lock();
+  if (!account) known = account = std::make_shared<chunk::Account>(recorders_);
+  return account;
+}
+
+chunk::Pipe& Writers::AddPipe(Writer& writer, const std::string& name, uint64_t chunk_bytes,
+                              uint64_t chunks) {
+  return writer.thread->AddPipe(
+      name, chunk_bytes, chunks,
+      {.ledger = waiting_, .in_any_case = std::max<uint64_t>(2, kInAnyCase / chunk_bytes)});
+}
+
+std::shared_ptr<Writer> Writers::For(dev_t file_system, Of of, size_t pump_count) {
   Entry& entry = writers_[file_system];
-  if (!entry.writer) entry.writer = Make();
+  if (!entry.writer) entry = {.writer = Make()};
   entry.unused = false;
+  entry.of_spool |= of == Of::kSpool;
   Writer& writer = *entry.writer;
   while (writer.pumps.size() < pump_count) {
-    writer.pumps.push_back(&writer.thread->AddPipe("pump-" + std::to_string(writer.pumps.size()),
-                                                   config_.store.chunk_bytes, config_.store.device_chunks));
+    writer.pumps.push_back(&AddPipe(writer, "pump-" + std::to_string(writer.pumps.size()),
+                                    config_.store.chunk_bytes, config_.store.device_chunks));
+  }
+  if (entry.of_spool) {
+    for (chunk::Pipe* pump : writer.pumps) pump->HaveAll();
+    writer.sampler->HaveAll();
+    writer.drain->HaveAll();
   }
   if (!looking_) LookForUnused();
   return entry.writer;
@@ -49,9 +82,8 @@ std::shared_ptr<Writer> Writers::Make() {
   writer->thread = std::make_unique<store::TraceWriter>(
       "write", store::PosixFileSystem(), [this](std::function<void()> work) { ctl_.Post(std::move(work)); },
       DurabilityOf(config_.store.durability), config_.store.flush_every_s * 1'000'000'000);
-  writer->sampler =
-      &writer->thread->AddPipe("sample", config_.store.host_chunk_bytes, config_.store.host_chunks);
-  writer->drain = &writer->thread->AddPipe("drain", config_.store.chunk_bytes, config_.store.agent_chunks);
+  writer->sampler = &AddPipe(*writer, "sample", config_.store.host_chunk_bytes, config_.store.host_chunks);
+  writer->drain = &AddPipe(*writer, "drain", config_.store.chunk_bytes, config_.store.agent_chunks);
   return writer;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/base/executor.h"
+#include "daemon/chunk/ledger.h"
 #include "daemon/config/config.h"
 #include "daemon/store/trace_writer.h"
 
@@ -33,24 +34,32 @@ struct QueueLoad {
 // **Thread:** ctl only.
 class Writers {
  public:
-  Writers(base::Executor& ctl, base::Timers& timers, const config::Config& config)
-      : ctl_(ctl), timers_(timers), config_(config) {}
+  Writers(base::Executor& ctl, base::Timers& timers, const config::Config& config);
 
-  std::shared_ptr<Writer> For(dev_t file_system, size_t pump_count);
+  // Users choose the file systems of --output, and some of those take nothing: what waits for them shares
+  // what others leave. The spool's is not theirs.
+  enum class Of : uint8_t { kSpool, kOutput };
+  std::shared_ptr<Writer> For(dev_t file_system, Of of, size_t pump_count);
   std::vector<QueueLoad> Loads() const;
+  // What this user's flight recorders may have in memory.
+  std::shared_ptr<chunk::Account> RecorderAccount(uid_t user);
 
  private:
   struct Entry {
     std::shared_ptr<Writer> writer;
+    bool of_spool = false;
     bool unused = false;  // at the last look
   };
 
   std::shared_ptr<Writer> Make();
+  chunk::Pipe& AddPipe(Writer& writer, const std::string& name, uint64_t chunk_bytes, uint64_t chunks);
   void LookForUnused();
 
   base::Executor& ctl_;
   base::Timers& timers_;
   const config::Config& config_;
+  const std::shared_ptr<chunk::Ledger> waiting_, recorders_;
+  std::map<uid_t, std::weak_ptr<chunk::Account>> recorder_accounts_;
   std::map<dev_t, Entry> writers_;
   bool looking_ = false;
 };

@@ -1,0 +1,48 @@
+// How much of a gRPC message has come that is not whole yet, which gRPC keeps until it is. Five bytes stand
+// before each message: a flag, and its length.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace profd::auth {
+
+// What is said in one call. **Thread:** one at a time.
+class MessageScan {
+ public:
+  void Add(std::string_view bytes) {
+    while (!bytes.empty()) {
+      if (of_head_ < kHeadBytes) {
+        length_ = length_ << 8 | static_cast<uint8_t>(bytes.front());  // the flag goes out at the top
+        bytes.remove_prefix(1);
+        ++kept_;
+        if (++of_head_ == kHeadBytes) left_ = length_;
+      } else {
+        const size_t taken = std::min<size_t>(left_, bytes.size());
+        bytes.remove_prefix(taken);
+        kept_ += taken;
+        left_ -= static_cast<uint32_t>(taken);
+      }
+      if (of_head_ < kHeadBytes || left_ > 0) continue;
+      of_head_ = length_ = 0;
+      kept_ = padding_;
+    }
+  }
+  // Bytes that may be part of a message or not: they count until the call is over.
+  void AddPadded(size_t bytes) {
+    padding_ += bytes;
+    kept_ += bytes;
+  }
+  size_t kept() const { return kept_; }
+
+ private:
+  static constexpr size_t kHeadBytes = 5;
+
+  size_t of_head_ = 0;
+  uint32_t length_ = 0, left_ = 0;
+  size_t kept_ = 0, padding_ = 0;
+};
+
+}  // namespace profd::auth
