@@ -74,7 +74,9 @@ TEST(RecentChunks, ManyOfThemShareWhatThereIs) {
     for (uint64_t time = 0; time < 1000; ++time) AddChunk(recent, kTrace, time, std::string(10'000, 'x'));
   };
   std::vector<std::unique_ptr<RecentChunks>> recorders;
-  for (int i = 0; i < 30; ++i) recorders.push_back(std::make_unique<RecentChunks>(4 * kMiB, account));
+  for (int i = 0; i < 30; ++i)
+    recorders.push_back(
+        std::make_unique<RecentChunks>(4 * kMiB, std::vector<RecentChunks::Buffer>{}, account));
   for (const auto& recorder : recorders) fill(*recorder);
   EXPECT_LE(account->own(), 16 * kMiB / 3) << "of a user's own";
   for (const auto& recorder : recorders) EXPECT_GT(recorder->bytes(), 16 * kMiB / 100);
