@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "client/export/write/json_text.h"
+#include "format/op_names.h"
 
 namespace profd::client::framework {
 namespace {
@@ -84,6 +85,12 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
+// As `msprof --analyze` calls it: by the number that CANN's collector knows it by.
+std::string GroupOf(std::string_view group) {
+  const bool is_number = group.find_first_not_of("0123456789") == group.npos;
+  return is_number ? std::string(group) : std::to_string(format::CannHash(group));
+}
+
 // Tasks that close a run of payloads, with the last of these.
 size_t ClosingOf(const std::string& operation) {
   const std::string lower = Lower(operation.substr(0, operation.find('@')));
@@ -123,7 +130,7 @@ void CollectiveParts::Spans(const format::SpanBatch& batch) {
       if (key == "collective") operation = text;
     }
     if (operation.empty()) continue;
-    const std::string name = ValidUtf8(operation) + "@" + ValidUtf8(batch.texts->Get(span.category));
+    const std::string name = ValidUtf8(operation) + "@" + GroupOf(batch.texts->Get(span.category));
     const auto [at, is_new] = known_.try_emplace(name, operations_.size());
     if (is_new) operations_.emplace_back(name, Parts());
     operations_[at->second].second.push_back(part);
