@@ -54,7 +54,8 @@ void Aside::Run(Work work) {
   }).detach();
 }
 
-void Aside::RunFor(uid_t user, Work work, GivenUp given_up) {
+void Aside::RunFor(uid_t user, Work work, GivenUp given_up, uint64_t patience_ns) {
+  if (patience_ns == 0) patience_ns = patience_ns_;
   if (IsStuck(user)) {
     ctl_.Post([user, given_up = std::move(given_up)] {
       given_up({Code::kResourceExhausted,
@@ -66,7 +67,7 @@ void Aside::RunFor(uid_t user, Work work, GivenUp given_up) {
   auto errand = std::make_shared<Errand>();
   errand->work = std::move(work);
   errand->given_up = std::move(given_up);
-  errand->timer = ctl_.After(patience_ns_, [errand, patience_ns = patience_ns_] {
+  errand->timer = ctl_.After(patience_ns, [errand, patience_ns] {
     if (errand->answered.exchange(true)) return;
     std::exchange(errand->given_up, nullptr)(
         {Code::kDeadlineExceeded, "no answer from the file system for " +

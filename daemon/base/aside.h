@@ -31,7 +31,8 @@ class Aside {
   // What may have to wait for files of `user`'s: so many at once, further ones take turns. Where there is no
   // answer in time `given_up` runs on ctl instead of what the work returns. The work itself cannot be taken
   // back; what it holds goes with it.
-  void RunFor(uid_t user, Work work, GivenUp given_up);
+  // `patience_ns`: 0 is this one's own.
+  void RunFor(uid_t user, Work work, GivenUp given_up, uint64_t patience_ns = 0);
   // So much waits for files of this user's already that RunFor() would do nothing more.
   bool IsStuck(uid_t user) const;
 

@@ -32,6 +32,9 @@ using base::Code;
 using base::Result;
 using base::Status;
 
+// On a node that is too busy an answer comes late; whoever asked knows how long he waits.
+constexpr uint64_t kLookPatienceNs = 60'000'000'000;
+
 }  // namespace
 
 class Manager::Impl {
@@ -273,7 +276,8 @@ void Manager::Impl::Look(const Caller& caller, std::function<void(Result<Found>)
         if (status.code() != Code::kDeadlineExceeded) return done(status);
         done(Status(Code::kDeadlineExceeded,
                     "no answer in time: this node is busy, or with what user " + user + " asked before"));
-      });
+      },
+      kLookPatienceNs);
 }
 
 void Manager::Impl::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {

@@ -156,6 +156,8 @@ class HangingMemoryTest(harness.ProfdTest):
             most = max(most, self.threads() - threads)
         self.assertEqual([call.code for call in calls].count(None), 0)
         self.assertLess(most, CALLS / 2)
+        connection.close()
+        door.close()
         harness.wait_until(lambda: self.threads() <= threads, "the threads")
         self.honest_goes_on()
 
