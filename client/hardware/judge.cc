@@ -134,14 +134,15 @@ double SeenHz(const format::StreamFormat& format, std::string_view bytes, double
          static_cast<double>(*stamps.rbegin() - *stamps.begin());
 }
 
-void CheckBytes(const std::string& file, Chip chip, bool by_task, double counter_mhz, Run* run) {
+// `whole`: nothing that it brought was left out, so that it ends with a record.
+void CheckBytes(const std::string& file, Chip chip, bool by_task, double counter_mhz, bool whole, Run* run) {
   ChannelReport& report = run->report;
   report.file = file;
   report.bytes = run->bytes.size();
   // What the device's folder is called does not matter.
   const format::FileShape shape = format::ShapeOf("device_0", file, chip, by_task);
   format::StreamCheck check(shape, true);
-  check.Take(std::as_bytes(std::span(run->bytes)), true);
+  check.Take(std::as_bytes(std::span(run->bytes)), whole);
   report.records = check.records();
   for (const format::Finding& finding : check.findings())
     report.odd.push_back({finding.offset, finding.what, HexOf(run->bytes, finding.offset)});
@@ -192,7 +193,8 @@ void JudgeRound(const HardwareRound& round, const DeviceEvidence& evidence, size
       const auto run = runs.find(use.channel());
       if (run == runs.end()) continue;
       if (run->second.report.file.empty())
-        CheckBytes(use.file(), judged->chip, offer->by_task(), counter_mhz, &run->second);
+        CheckBytes(use.file(), judged->chip, offer->by_task(), counter_mhz, evidence.left_out_calls == 0,
+                   &run->second);
       kind.channels.push_back(run->second.report);
     }
     kind.verdict = VerdictOf(kind, state.verdict());

@@ -6,6 +6,8 @@ namespace profd::driver {
 
 namespace {
 constexpr uint64_t kChannelShare = 8;
+// Of the room, for what has no bytes: without starts and stops the rest says little.
+constexpr uint64_t kQuietShare = 16;
 }  // namespace
 
 Tape::Tape(std::vector<uint32_t> devices, uint64_t most_bytes)
@@ -22,17 +24,21 @@ uint64_t Tape::SizeOf(const TapedCall& call) {
 void Tape::Add(TapedCall call) {
   const uint64_t bytes = SizeOf(call);
   const std::lock_guard lock(mutex_);
-  uint64_t& of_channel = channel_bytes_[{call.device, call.channel}];
-  // Calls of no channel are few, and without them the rest says little.
-  const bool fits = bytes_ + bytes <= most_bytes_ &&
-                    (call.channel == 0 || of_channel + bytes <= most_bytes_ / kChannelShare);
+  Heard& of_channel = channels_[{call.device, call.channel}];
+  const bool brings = call.channel != 0 && !call.answered.empty();
+  bool fits = bytes_ + bytes <= most_bytes_;
+  if (brings) {
+    fits = !of_channel.is_full && bytes_ + bytes <= most_bytes_ - most_bytes_ / kQuietShare &&
+           of_channel.bytes + bytes <= most_bytes_ / kChannelShare;
+    of_channel.is_full = !fits;
+  }
   if (!fits) {
     ++left_out_.calls;
     left_out_.bytes += call.answered.size();
     return;
   }
   bytes_ += bytes;
-  of_channel += bytes;
+  of_channel.bytes += bytes;
   calls_.push_back(std::move(call));
 }
 

@@ -29,7 +29,8 @@ struct LeftOut {
   uint64_t calls = 0, bytes = 0;
 };
 
-// **Thread:** any. Holds no more than it is allowed to, and of one channel no more than an eighth of that.
+// **Thread:** any. Holds no more than it is allowed to, and of one channel no more than an eighth of that:
+// what the channel brought up to there, without a hole, and all its starts and stops.
 class Tape {
  public:
   Tape(std::vector<uint32_t> devices, uint64_t most_bytes);
@@ -48,8 +49,12 @@ class Tape {
   const uint64_t most_bytes_;
   mutable std::mutex mutex_;
   std::deque<TapedCall> calls_;
-  uint64_t bytes_ = 0;                                               // ever added
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> channel_bytes_;  // the same
+  struct Heard {
+    uint64_t bytes = 0;
+    bool is_full = false;
+  };
+  uint64_t bytes_ = 0;                                       // ever added
+  std::map<std::pair<uint32_t, uint32_t>, Heard> channels_;  // the same
   LeftOut left_out_;
 };
 

@@ -55,6 +55,18 @@ TEST(Tape, OneChannelHasAnEighthAndTheRestIsCounted) {
   EXPECT_EQ(tape.left_out().bytes, 19 * kRoom / 16);
 }
 
+TEST(Tape, WhatAChannelBroughtHasNoHole) {
+  Tape tape({0}, kRoom);
+  tape.Add(Read(1, 100));
+  tape.Add(Read(1, kRoom));
+  tape.Add(Read(1, 100));
+  tape.Add({.device = 0, .channel = 1, .call = "prof_stop"});
+  const std::vector<TapedCall> calls = tape.Take(UINT64_MAX);
+  ASSERT_THAT(calls, SizeIs(2)) << "what is behind the hole is left out, too";
+  EXPECT_EQ(calls[1].call, "prof_stop");
+  EXPECT_EQ(tape.left_out().bytes, kRoom + 100);
+}
+
 TEST(Tape, AllInAllIsBoundedToo) {
   Tape tape({0}, kRoom);
   for (uint32_t channel = 1; channel < 100; ++channel) tape.Add(Read(channel, kRoom / 10));
