@@ -47,7 +47,8 @@ Manifest Full() {
   stream.aged = {.slices = 2, .bytes = 4'194'304, .records = 174'763, .from_ns = 5, .to_ns = UINT64_MAX};
   manifest.streams = {stream};
   manifest.pauses = {{5, 6, "no room"}};
-  manifest.perturbations = {{"cpu-throttling", "cgroup /a", 7, UINT64_MAX}, {"device-health", "silent", 8, 0, 3}};
+  manifest.perturbations = {{"cpu-throttling", "cgroup /a", 7, UINT64_MAX},
+                            {"device-health", "silent", 8, 0, 3}};
   manifest.clocks = {{-1, {1, 2, 3, 0, 0, 4}}, {7, {UINT64_MAX, 2, 3, 4, 5, 6}}};
   manifest.agents = {{.pid = 42,
                       .container_pid = 7,
