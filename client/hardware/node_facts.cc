@@ -141,8 +141,7 @@ Scrubber::Scrubber(std::vector<std::string> words) : words_(std::move(words)) {
   std::ranges::sort(words_, [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() > b.size() : a < b;
   });
-  const auto repeated = std::ranges::unique(words_);
-  words_.erase(repeated.begin(), repeated.end());
+  words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
 }
 
 Scrubber Scrubber::OfThisMachine() {

@@ -23,6 +23,8 @@ void RecentChunks::Add(const chunk::Chunk& chunk, uint32_t buffer) {
   if (chunk.header.first_time_ns > until_ns_.load(std::memory_order_relaxed)) return;
   Ring& ring = rings_.at(buffer);
   const uint64_t size = chunk.header.used + kOverhead;
+  // Nothing makes way for what finds no room even then.
+  if (size > std::min(ring.buffer.most_bytes, account_->FairShare())) return;
   uint64_t all = bytes();
   const auto has_room = [&] {
     return ring.bytes + size <= ring.buffer.most_bytes && all + size <= account_->FairShare();

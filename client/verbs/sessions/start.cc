@@ -555,10 +555,9 @@ Action Define(cli::Arguments arguments) {
                  "keep the newest data in memory; profctl snapshot writes it out");
   arguments.Text("--in-memory", &options->in_memory,
                  "with --flight-recorder: keep only these in memory, KIND,…; write others as they come");
-  arguments.Each(
-      "--buffer", [options](const std::string& text) { options->buffers.push_back(text); },
-      "with --flight-recorder: KIND,…=SIZE reserves a part of its memory for these kinds; "
-      "KIND,…=SIZE:first keeps their first data, not the newest; may be repeated");
+  arguments.List("--buffer", &options->buffers,
+                 "with --flight-recorder: KIND,…=SIZE reserves a part of its memory for these kinds; "
+                 "KIND,…=SIZE:first keeps their first data, not the newest; may be repeated");
   arguments.Text(
       "--snapshot-on", &options->snapshot_on,
       "with --flight-recorder: write what is in memory when a process ends (exit), or only when it ends "

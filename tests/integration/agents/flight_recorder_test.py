@@ -178,7 +178,7 @@ class FlightRecorderTest(harness.ProfdTest):
                                (("--in-memory", "hbm"), "add --flight-recorder"),
                                (("--buffer", "hbm=1MB"), "add --flight-recorder"),
                                (("--flight-recorder", "--buffer", "hbm"), "expected kinds and a size"),
-                               (("--flight-recorder", "--buffer", "qos=1MB"), "qos is none of the kinds"),
+                               (("--flight-recorder", "--buffer", "qos=1MB"), "qos is not one of the kinds"),
                                (("--flight-recorder", "--buffer", "hbm=1KB"), "at least 64KiB"),
                                (("--flight-recorder", "--buffer", "hbm=1TB"), "store.flight_recorder_bytes"),
                                (("--flight-recorder", "--buffer", "agent-mark=1MB"), "memory of its process"),

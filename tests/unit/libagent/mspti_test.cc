@@ -85,7 +85,8 @@ class MsptiTest : public ::testing::Test {
     const auto is_seen = [&] {
       return std::any_of(records_.begin() + static_cast<ptrdiff_t>(before), records_.end(),
                          [](const ReadRecord& record) {
-                           return record.head.kind == abi::kKernel || record.head.kind == abi::kComm;
+                           return record.head.kind == abi::kKernel || record.head.kind == abi::kComm ||
+                                  record.head.kind == abi::kApi;
                          });
     };
     for (;;) {

@@ -64,7 +64,8 @@ void WriteTimes(const Json& all, SqliteEngine& engine) {
         sum += value.get<double>();
       }
       if (sum == 0) continue;
-      const auto append = [&](const DbValue& size, const DbValue& count, const DbValue& ms) {
+      const auto append = [&, &op = op, &group = group, &transport = transport](
+                              const DbValue& size, const DbValue& count, const DbValue& ms) {
         std::vector<DbValue> of_size{op, group, std::string_view(transport)};
         of_size.insert(of_size.end(), sums.begin(), sums.end());
         of_size.insert(of_size.end(), {size, count, ms});

@@ -169,7 +169,7 @@ class CallWriter {
       std::vector<Ref> in_file(calls_.ops.size());
       std::iota(in_file.begin(), in_file.end(), 0);
       if (!is_linked) order = in_file;
-      std::ranges::stable_partition(order, [&](Ref op) { return !is_mark(op); });
+      std::stable_partition(order.begin(), order.end(), [&](Ref op) { return !is_mark(op); });
     }
     std::vector<int64_t> of_op;
     for (const Ref i : order) {
