@@ -74,6 +74,7 @@ void FindJitterOfSteps(const Context& context, const std::vector<Ns>& rest, std:
     // Where half of the steps are slow, in turn with others, their median is slow, too.
     usual = static_cast<double>(Early(rest));
     std::vector<double> more;
+    more.reserve(rest.size());
     for (const Ns step : rest) more.push_back(std::max(0.0, static_cast<double>(step) - usual));
     if (late < most * usual || PeriodOf(more, context.Get("step.period_correlation")) == 0) return;
   }

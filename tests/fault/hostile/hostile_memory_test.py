@@ -9,7 +9,7 @@ import siege
 
 MIB = 1 << 20
 # As many as a user may have; those of all users together have 16 * EACH. A chunk that comes late on a busy machine fits.
-RECORDERS, EACH = 16, 8 * MIB
+RECORDERS, EACH = 16, 4 * MIB
 THREADS = 400  # 1.5 MB/s of host-cpu
 SLEEPERS = ("import threading, time\n"
             f"for _ in range({THREADS}): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
