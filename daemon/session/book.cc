@@ -40,10 +40,13 @@ Book::Book(base::Executor& ctl, base::Timers& timers, base::Aside& aside, const 
                }) {}
 
 void Book::Begin(std::function<void()> ready) {
-  aside_.Run([this, spool = config_.store.spool, now = timers_.WallNs(), ready = std::move(ready)] {
+  // profd may end before all of the past is read.
+  aside_.Run([this, alive = std::weak_ptr(alive_), spool = config_.store.spool, now = timers_.WallNs(),
+              ready = std::move(ready)] {
     RecoverPastSessions(spool, now);
     auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
-    return [this, past, ready] {
+    return [this, alive, past, ready] {
+      if (alive.expired()) return;
       archive_.Begin([this, past, ready] {
         // One that has begun meanwhile is not of the past.
         std::erase_if(*past, [this](const SessionInfo& info) {

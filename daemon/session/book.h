@@ -85,6 +85,7 @@ class Book {
   Totals ended_;  // of sessions that are counted()
   PastSessions past_;
   std::deque<Gone> gone_;  // oldest first
+  std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
 }  // namespace profd::session
