@@ -11,6 +11,7 @@
 
 #include "base/unique_fd.h"
 #include "base/version.h"
+#include "client/words/ascii.h"
 
 namespace profd::client {
 
@@ -24,18 +25,6 @@ constexpr size_t kBlock = 512;
 constexpr int kVersion = 1;
 constexpr char kRead[] = "prof_channel_read", kByBuffer[] = "halGetDeviceInfoByBuff";
 constexpr int32_t kPcie = 6;  // MODULE_TYPE_PCIE of the vendor's ascend_hal_base.h
-
-std::string Hex(const std::string& bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(bytes.size() * 2);
-  for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    hex += kDigits[value >> 4];
-    hex += kDigits[value & 15];
-  }
-  return hex;
-}
 
 std::string Line(const Json& json) {
   // Foreign text may be broken UTF-8: replaced, never thrown at.

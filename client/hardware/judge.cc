@@ -10,6 +10,7 @@
 
 #include "base/join.h"
 #include "client/show/screen/table.h"
+#include "client/words/ascii.h"
 #include "client/words/text.h"
 #include "format/check/stream_check.h"
 #include "format/records/packed.h"
@@ -43,13 +44,7 @@ std::optional<int64_t> InfoOf(const v1::DriverCall& call, int32_t info) {
 }
 
 std::string HexOf(std::string_view bytes, size_t at) {
-  std::string hex;
-  for (const char byte : bytes.substr(std::min(at, bytes.size()), kHexBytes)) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(static_cast<unsigned char>(byte)));
-    hex += digits;
-  }
-  return hex;
+  return Hex(bytes.substr(std::min(at, bytes.size()), kHexBytes));
 }
 
 // What a channel brought from one start on.

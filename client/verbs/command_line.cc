@@ -315,10 +315,6 @@ class CommandLine {
   std::vector<Known> verbs_;
 };
 
-}  // namespace
-
-namespace {
-
 // Called as msprof, by a link or by its stand-in (client/shim).
 bool IsMsprof(int argc, char** argv) {
   const char* const as = std::getenv("PROFCTL_AS");

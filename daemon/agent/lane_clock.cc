@@ -1,28 +1,14 @@
 #include "daemon/agent/lane_clock.h"
 
-#include <atomic>
 #include <cmath>
-#include <cstring>
+
+#include "daemon/agent/sequenced.h"
 
 namespace profd::agent {
 
 abi::LaneClock ReadClock(const Region& region) {
-  abi::RegionHeader* untrusted = region.untrusted_header();
-  constexpr size_t kWords = sizeof(abi::LaneClock) / sizeof(uint64_t);
-  auto* untrusted_words = reinterpret_cast<uint64_t*>(&untrusted->clock);
-  uint64_t words[kWords] = {};
-  constexpr int kTries = 100;  // a process that died in between leaves it odd for ever
-  for (int i = 0; i < kTries; ++i) {
-    const uint32_t before = std::atomic_ref(untrusted->clock.sequence).load(std::memory_order_acquire);
-    for (size_t word = 0; word < kWords; ++word) {
-      words[word] = std::atomic_ref(untrusted_words[word]).load(std::memory_order_relaxed);
-    }
-    std::atomic_thread_fence(std::memory_order_acquire);
-    const uint32_t after = std::atomic_ref(untrusted->clock.sequence).load(std::memory_order_relaxed);
-    if (before % 2 == 0 && after == before) break;
-  }
   abi::LaneClock clock;
-  std::memcpy(&clock, words, sizeof clock);
+  CopySequenced(region.untrusted_header()->clock, &clock);
   return clock;
 }
 

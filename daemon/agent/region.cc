@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string>
 
+#include "daemon/agent/sequenced.h"
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3
 #endif
@@ -95,19 +97,9 @@ bool Region::ended_well() const {
 }
 
 std::optional<StepTotals> Region::steps() const {
-  constexpr int kTries = 8;
-  abi::StepTotals& totals = untrusted_header()->steps;
-  const std::atomic_ref<uint32_t> sequence(totals.sequence);
-  const auto read = [](uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); };
-  for (int i = 0; i < kTries; ++i) {
-    const uint32_t before = sequence.load(std::memory_order_acquire);
-    const StepTotals copy = {read(totals.begun), read(totals.ended), read(totals.step), read(totals.ended_ns),
-                             read(totals.last_ns)};
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (before % 2 != 0 || sequence.load(std::memory_order_relaxed) != before) continue;
-    return copy.begun == 0 ? std::nullopt : std::optional(copy);
-  }
-  return std::nullopt;
+  abi::StepTotals said;
+  if (!CopySequenced(untrusted_header()->steps, &said) || said.begun == 0) return std::nullopt;
+  return StepTotals{said.begun, said.ended, said.step, said.ended_ns, said.last_ns};
 }
 
 void Region::ReleaseRings() {

@@ -141,7 +141,7 @@ class Driver {
   virtual base::Status CloseProcess(uint32_t device, int process) = 0;
 
   // Every call of the library from now on also goes to `tape`; nullptr: to none.
-  virtual void SetTape(std::shared_ptr<Tape> /*tape*/) {}
+  virtual void SetTape(const std::shared_ptr<Tape>& /*tape*/) {}
 };
 
 // One line for a person, e.g. "channel is held by another process on this node (-10)".

@@ -20,6 +20,7 @@
 #include "libagent/src/tables/latch.h"
 #include "libagent/src/tables/libc.h"
 #include "libagent/src/tables/names.h"
+#include "libagent/src/tables/sequenced.h"
 #include "libagent/src/tables/spans.h"
 
 extern "C" {
@@ -197,16 +198,13 @@ void ShowSteps(Process* process) {
   if (!latched || process->header == nullptr) return;
   const Steps& steps = process->steps;
   abi::StepTotals& totals = process->header->steps;
-  std::atomic_ref<uint32_t> sequence(totals.sequence);
-  const uint32_t before = sequence.load(std::memory_order_relaxed);
-  sequence.store(before + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  totals.begun = steps.begun.load(std::memory_order_relaxed);
-  totals.ended = steps.ended.load(std::memory_order_relaxed);
-  totals.step = steps.step.load(std::memory_order_relaxed);
-  totals.ended_ns = steps.ended_ns.load(std::memory_order_relaxed);
-  totals.last_ns = steps.last_ns.load(std::memory_order_relaxed);
-  sequence.store(before + 2, std::memory_order_release);
+  WriteSequenced(totals.sequence, [&steps, &totals] {
+    totals.begun = steps.begun.load(std::memory_order_relaxed);
+    totals.ended = steps.ended.load(std::memory_order_relaxed);
+    totals.step = steps.step.load(std::memory_order_relaxed);
+    totals.ended_ns = steps.ended_ns.load(std::memory_order_relaxed);
+    totals.last_ns = steps.last_ns.load(std::memory_order_relaxed);
+  });
 }
 
 void LoseWithoutLane(Process* process, uint64_t records = 1) {

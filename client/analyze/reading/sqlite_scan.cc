@@ -10,6 +10,8 @@
 #include <cstring>
 #include <optional>
 
+#include "client/words/ascii.h"
+
 namespace profd::analyze {
 namespace {
 
@@ -82,12 +84,6 @@ inline void Take(uint64_t serial, Bytes payload, uint64_t offset, SqliteValue& v
     value.integer =
         serial >= 8 ? static_cast<int64_t>(serial - 8) : SignedBigEndian(payload.data(), at, SizeOf(serial));
   }
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return lower;
 }
 
 // The next word of SQL at `at`, without its quotes; a sign by itself.
@@ -188,8 +184,8 @@ void SqliteScan::AddTable(std::string_view name, uint32_t root, std::string_view
   while (at < sql.size()) {  // a column or a constraint
     const std::string_view first = Word(sql, at);
     if (first.empty() || first == ")") break;
-    const bool is_column = !IsConstraint(Lower(first));
-    std::vector<std::string> words{Lower(first)};
+    const bool is_column = !IsConstraint(client::Lower(first));
+    std::vector<std::string> words{client::Lower(first)};
     int depth = 0;
     bool is_last = false;
     for (;;) {
@@ -203,14 +199,14 @@ void SqliteScan::AddTable(std::string_view name, uint32_t root, std::string_view
         break;
       }
       depth += word == "(" ? 1 : word == ")" ? -1 : 0;
-      words.push_back(Lower(word));
+      words.push_back(client::Lower(word));
     }
     if (is_column) {
       const auto is_primary = std::ranges::find(words, "primary");
       if (words.size() > 2 && words[1] == "integer" && is_primary != words.end() &&
           is_primary - words.begin() > 1)
         table.key_column = static_cast<int>(table.columns.size());
-      table.columns.push_back(Lower(first));
+      table.columns.push_back(client::Lower(first));
     } else if (const auto key = std::ranges::find(words, "primary");
                key != words.end() && words.end() - key == 5) {  // primary key ( column )
       const auto column = std::ranges::find(table.columns, key[3]);
@@ -223,7 +219,7 @@ void SqliteScan::AddTable(std::string_view name, uint32_t root, std::string_view
 
 bool SqliteScan::HasColumn(std::string_view table, std::string_view column) const {
   const auto found = tables_.find(table);
-  return found != tables_.end() && std::ranges::count(found->second.columns, Lower(column)) > 0;
+  return found != tables_.end() && std::ranges::count(found->second.columns, client::Lower(column)) > 0;
 }
 
 bool SqliteScan::ReadPage(uint32_t number, unsigned char* page) {
@@ -251,7 +247,7 @@ SqliteScan::Outcome SqliteScan::Scan(std::string_view name, std::span<const std:
     std::string_view names = columns[slot];
     while (!names.empty()) {
       const size_t end = std::min(names.find('|'), names.size());
-      const auto column = std::ranges::find(table.columns, Lower(names.substr(0, end)));
+      const auto column = std::ranges::find(table.columns, client::Lower(names.substr(0, end)));
       names.remove_prefix(std::min(end + 1, names.size()));
       if (column == table.columns.end()) continue;
       const auto index = static_cast<int>(column - table.columns.begin());

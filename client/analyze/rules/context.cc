@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/join.h"
 #include "client/analyze/model/parallel.h"
@@ -208,6 +209,21 @@ Where WhereOf(const Job& job, const std::vector<uint32_t>& ranks) {
   }
   where.nodes.assign(nodes.begin(), nodes.end());
   return where;
+}
+
+Finding Fact(const Job& job, std::string id, Severity severity, const std::vector<uint32_t>& ranks,
+             const std::vector<bool>& hit) {
+  Finding finding;
+  finding.key = id + "/" + RankList(job, ranks);
+  finding.id = std::move(id);
+  finding.where = WhereOf(job, ranks);
+  finding.severity = severity;
+  finding.is_fact = true;
+  finding.cost.method = Method::kNone;
+  for (uint32_t step = 0; step < hit.size(); ++step) {
+    if (hit[step]) finding.steps.push_back(step);
+  }
+  return finding;
 }
 
 std::string PercentOf(double part) {

@@ -68,6 +68,9 @@ Table TableOfMeans(const Context& context, std::string title, const std::vector<
                    const std::vector<std::vector<double>>& values);
 Where WhereOf(const Rank& rank);
 Where WhereOf(const Job& job, const std::vector<uint32_t>& ranks);
+// What was recorded, and costs nothing that a replay knows: of these ranks, in the steps that are `hit`.
+Finding Fact(const Job& job, std::string id, Severity severity, const std::vector<uint32_t>& ranks,
+             const std::vector<bool>& hit);
 // "4.2 %", "12 %"; "1.5 x".
 std::string PercentOf(double part);
 std::string Times(double ratio);

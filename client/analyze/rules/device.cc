@@ -42,18 +42,9 @@ void FindDeviceErrors(const Context& context, Found& found) {
     if (is_hit) ranks.push_back(r);
   }
   if (ranks.empty()) return;
-  Finding finding;
-  finding.id = "device.errors";
-  finding.key = "device.errors/" + RankList(job, ranks);
+  Finding finding = Fact(job, "device.errors", Severity::kMinor, ranks, hit);
   finding.title = RanksName(job, ranks) + ": " + std::string(job.Text(*what.begin()));
   if (what.size() > 1) finding.title += ", and " + std::to_string(what.size() - 1) + " more";
-  finding.where = WhereOf(job, ranks);
-  finding.severity = Severity::kMinor;
-  finding.is_fact = true;
-  finding.cost.method = Method::kNone;
-  for (uint32_t step = 0; step < hit.size(); ++step) {
-    if (hit[step]) finding.steps.push_back(step);
-  }
   finding.evidence.push_back(std::move(table));
   finding.advice = {
       "check the device with the vendor's tools before the next run; findings of its rank may follow from "

@@ -71,18 +71,9 @@ void FindLosses(const Context& context, Found& found) {
   if (ranks.empty()) return;
   const TextId why =
       std::ranges::max_element(reasons, {}, [](const auto& entry) { return entry.second; })->first;
-  Finding finding;
-  finding.id = "data.loss";
-  finding.key = "data.loss/" + RankList(job, ranks);
+  Finding finding = Fact(job, "data.loss", Severity::kInfo, ranks, hit);
   finding.title = RanksName(job, ranks) + ": " + std::to_string(records) + " records were lost, in " +
                   PercentOf(most) + " of the time: " + std::string(job.Text(why));
-  finding.where = WhereOf(job, ranks);
-  finding.severity = Severity::kInfo;
-  finding.is_fact = true;
-  finding.cost.method = Method::kNone;
-  for (uint32_t step = 0; step < hit.size(); ++step) {
-    if (hit[step]) finding.steps.push_back(step);
-  }
   finding.evidence.push_back(std::move(table));
   finding.advice = {"record less at a time: fewer kinds, fewer steps; profctl status says which kind loses"};
   finding.factors = {{"record", 1, "every loss is counted where it happens"}};

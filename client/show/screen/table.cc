@@ -9,6 +9,7 @@
 
 #include "base/wrap.h"
 #include "client/words/alike.h"
+#include "client/words/ascii.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -61,12 +62,6 @@ std::string Cut(const std::string& text, size_t columns) {
     if (width + 1 == columns) end = begin;
   }
   return text.substr(0, end) + "…";
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return lower;
 }
 
 // "HELD BY" on a command line: held-by.

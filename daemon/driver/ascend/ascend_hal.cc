@@ -194,7 +194,7 @@ uint32_t AscendHal::AskApiVersion() const {
 
 std::vector<std::string> AscendHal::missing_symbols() const { return calls_->missing(); }
 
-void AscendHal::SetTape(std::shared_ptr<Tape> tape) { calls_->SetTape(std::move(tape)); }
+void AscendHal::SetTape(const std::shared_ptr<Tape>& tape) { calls_->SetTape(tape); }
 
 Result<std::vector<uint32_t>> AscendHal::DeviceIds() {
   AskApiVersion();

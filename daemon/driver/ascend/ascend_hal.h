@@ -43,7 +43,7 @@ class AscendHal final : public Driver {
 
   base::Result<int> OpenProcess(uint32_t device, const ProcessPara& para) override;
   base::Status CloseProcess(uint32_t device, int process) override;
-  void SetTape(std::shared_ptr<Tape> tape) override;
+  void SetTape(const std::shared_ptr<Tape>& tape) override;
 
  private:
   AscendHal(std::string path, std::unique_ptr<HalCalls> calls, const std::string& toolkit);

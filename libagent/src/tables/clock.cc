@@ -1,6 +1,5 @@
 #include "libagent/src/tables/clock.h"
 
-#include <atomic>
 #include <cstring>
 
 #if defined(__x86_64__)
@@ -8,6 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 #endif
+
+#include "libagent/src/tables/sequenced.h"
 
 namespace profd::agent {
 
@@ -95,17 +96,14 @@ abi::ClockPair PairClocks(abi::CounterKind counter) {
 
 void UpdateClock(abi::LaneClock& clock, abi::CounterKind counter) {
   const abi::ClockPair now = PairClocks(counter);
-  std::atomic_ref<uint32_t> sequence(clock.sequence);
-  const uint32_t before = sequence.load(std::memory_order_relaxed);
-  sequence.store(before + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  if (clock.counter == abi::kCounterNone) {
-    clock.counter = counter;
-    clock.nominal_hz = NominalHz(counter);
-    clock.first = now;
-  }
-  clock.latest = now;
-  sequence.store(before + 2, std::memory_order_release);
+  WriteSequenced(clock.sequence, [&clock, counter, &now] {
+    if (clock.counter == abi::kCounterNone) {
+      clock.counter = counter;
+      clock.nominal_hz = NominalHz(counter);
+      clock.first = now;
+    }
+    clock.latest = now;
+  });
 }
 
 }  // namespace profd::agent

@@ -22,7 +22,7 @@ using What = TapeOrder::What;
 // Remembers the tape that it has.
 class TapedDriver : public device::FakeDriver {
  public:
-  void SetTape(std::shared_ptr<driver::Tape> tape) override { has = std::move(tape); }
+  void SetTape(const std::shared_ptr<driver::Tape>& tape) override { has = tape; }
   std::shared_ptr<driver::Tape> has;
 };
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <set>
 #include <string_view>
 
 #include "client/export/write/json_text.h"
+#include "client/words/ascii.h"
 #include "format/op_names.h"
 
 namespace profd::client::framework {
@@ -75,14 +75,6 @@ Json JsonOf(const Bandwidths& all) {
         {"Size Distribution", std::move(sizes)}};
   }
   return json;
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  });
-  return lower;
 }
 
 // As `msprof --analyze` calls it: by the number that CANN's collector knows it by.

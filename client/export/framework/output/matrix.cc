@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -10,17 +9,10 @@
 #include <tuple>
 
 #include "client/export/write/number_text.h"
+#include "client/words/ascii.h"
 
 namespace profd::client::framework {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  });
-  return lower;
-}
 
 // The word that comes first in a name; of several that begin there the first one here.
 std::string TypeOf(const std::string& name) {
