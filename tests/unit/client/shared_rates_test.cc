@@ -35,10 +35,10 @@ TEST(SharedRates, NamesWhoHoldsTheChannel) {
     }
   }
   EXPECT_TRUE(HasSharedRate(info));
-  EXPECT_EQ(
-      SharedRates(info, node),
-      std::vector<std::string>{"hbm, pcie: 10 Hz instead of 100 Hz, shared with session k1 of ada: to get more, "
-                               "stop what holds it and start again"});
+  EXPECT_EQ(SharedRates(info, node),
+            std::vector<std::string>{
+                "hbm, pcie: 10 Hz instead of 100 Hz, shared with session k1 of ada: to get more, "
+                "stop what holds it and start again"});
   EXPECT_EQ(
       SharedRates(info, {}).at(0).find("hbm, pcie: 10 Hz instead of 100 Hz, shared with another session"),
       0U);
