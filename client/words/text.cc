@@ -41,6 +41,7 @@ std::string FormatValue(double value, std::string_view unit, bool is_ratio) {
   if (unit == "By") return FormatBytes(value);
   if (unit == "By/s") return FormatBytes(value) + "/s";
   if (unit == "Hz") return Print("%.0f %s", value / 1e6, "MHz");
+  if (unit == "Cel") return Print("%.4g %s", value, "°C");
   std::string text = Print("%.6g %s", value, unit == "1" ? "" : std::string(unit).c_str());
   if (text.back() == ' ') text.pop_back();
   return text;

@@ -96,7 +96,7 @@ struct DeviceFacts {
   std::vector<uint32_t> channels;  // ascending ids the device offers now
   std::vector<DeviceLink> links;   // to the node's other devices; empty where the driver does not say
   PciPlace pci;
-  std::string no_ports;    // why its port is not counted; "" = nothing is known
+  std::string no_cards;    // why its port is not counted, and its health not told; "" = nothing is known
   std::string no_process;  // why the vendor's process cannot be started there; "" = nothing is known
   std::string error;       // why facts are missing, empty when all is well
 };
@@ -106,6 +106,21 @@ struct DeviceReading {
   std::optional<int> status;                  // drvDeviceStatus
   std::optional<double> ai_core_utilization;  // 1 = all of them busy
   std::optional<double> ai_core_mhz;
+};
+
+// How well a device is, by the vendor's card library; nothing where it does not say, or is not there.
+struct DeviceHealth {
+  struct Ecc {
+    uint64_t corrected = 0, uncorrected = 0;  // errors of the device's memory since its reset
+    uint64_t isolated_pages = 0;
+  };
+  uint64_t wall_ns = 0;           // when it was asked; 0: it was not yet
+  std::optional<uint32_t> alarm;  // 0 none, 1 minor, 2 major, 3 critical
+  std::optional<double> celsius, watts;
+  std::optional<double> memory_bytes, memory_used_bytes, memory_celsius;  // HBM
+  std::optional<Ecc> ecc;                                                 // where it is on
+  std::optional<uint32_t> faults;                                         // fault codes that hold now
+  std::optional<uint32_t> network;  // dcmi_rdfx_detect_result: 0 the address it is to reach answers
 };
 
 // **Thread:** any; the library locks internally. Every call may block for as long as the library likes (start
@@ -124,6 +139,8 @@ class Driver {
   virtual base::Result<std::vector<uint32_t>> Channels(uint32_t device) = 0;
   virtual base::Result<int> DeviceStatus(uint32_t device) = 0;
   virtual DeviceReading ReadNow(uint32_t device) = 0;
+  // What is known of it, at most some seconds old. Does not block: the first time nothing is known.
+  virtual DeviceHealth Health(uint32_t /*device*/) { return {}; }
   // Host counter frequency in MHz as the driver measured it; nullopt when it cannot say (or says -1).
   virtual std::optional<double> HostCounterMhz(uint32_t device) = 0;
   // Host and device clocks as near to one instant as can be had: 5 warm-up reads, then the best of 5 rounds.

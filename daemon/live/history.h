@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "daemon/live/metric.h"
+#include "daemon/live/values/metric.h"
 
 namespace profd::live {
 

@@ -41,12 +41,18 @@ Lack LackOf(std::string_view kind, const Circumstances& node) {
   }
   if (kind == "session") return {kind, Why::kNoData, "no session runs that you may see"};
   const auto known = format::FindKind(kind);
-  const bool of_device = kind == "device" || (known && driver::AnyCapability(*known) != nullptr);
+  const bool of_device =
+      kind == "device" || kind == "health" || (known && driver::AnyCapability(*known) != nullptr);
   if (!of_device) return {kind, Why::kNoData, "profd reads none here"};
   if (!node.driver || node.devices->empty()) {
     return {kind, Why::kNotSupported, "profd sees no device on this node; profctl doctor tells why"};
   }
   if (kind == "device") return {kind, Why::kNoData, "no device answers; profctl doctor tells why"};
+  if (kind == "health") {
+    const std::string& no_cards = node.devices->front().no_cards;
+    if (!no_cards.empty()) return {kind, Why::kNotSupported, no_cards};
+    return {kind, Why::kNoData, "the card library has not answered yet"};
+  }
   return OfDevices(kind, node);
 }
 

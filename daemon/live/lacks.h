@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "daemon/driver/driver.h"
-#include "daemon/live/metric.h"
+#include "daemon/live/values/metric.h"
 
 namespace profd::live {
 

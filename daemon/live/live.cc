@@ -15,12 +15,13 @@
 #include "daemon/driver/offers.h"
 #include "daemon/host/sampler.h"
 #include "daemon/live/held_channels.h"
-#include "daemon/live/host_values.h"
-#include "daemon/live/kind_values.h"
 #include "daemon/live/lacks.h"
-#include "daemon/live/metrics.h"
-#include "daemon/live/self_values.h"
-#include "daemon/live/step_values.h"
+#include "daemon/live/values/health_values.h"
+#include "daemon/live/values/host_values.h"
+#include "daemon/live/values/kind_values.h"
+#include "daemon/live/values/metrics.h"
+#include "daemon/live/values/self_values.h"
+#include "daemon/live/values/step_values.h"
 #include "daemon/session/manager.h"
 #include "format/kind.h"
 
@@ -35,6 +36,7 @@ constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kSlowNs = 10 * kSecondNs;  // of a profd that has to save
 constexpr int kSlow = 1, kOff = 2;            // levels
 constexpr double kHzPerMhz = 1e6;
+constexpr uint64_t kStaleHealthNs = 20 * kSecondNs;  // the card library hangs
 constexpr size_t kMostLabelBytes = 128;
 // Of what an agent says of its process: where it is, not what somebody calls it.
 constexpr std::string_view kAgentLabels[] = {"job", "rank", "pod", "namespace"};
@@ -51,10 +53,10 @@ Status CheckHasValues(const config::Config::Live& live) {
 
 const std::vector<std::string_view>& Kinds() {
   static const std::vector<std::string_view> kKinds = {
-      "device",  "hbm",       "ddr",      "llc",      "pcie",           "hccs",      "ub",
-      "nic",     "roce",      "dvpp",     "npu-mem",  "npu-module-mem", "qos",       "soc-profile",
-      "aicore",  "low-power", "host-cpu", "host-mem", "host-load",      "host-disk", "host-network",
-      "process", "step",      "session",  "profd"};
+      "device",       "health",  "hbm",       "ddr",      "llc",      "pcie",           "hccs",
+      "ub",           "nic",     "roce",      "dvpp",     "npu-mem",  "npu-module-mem", "qos",
+      "soc-profile",  "aicore",  "low-power", "host-cpu", "host-mem", "host-load",      "host-disk",
+      "host-network", "process", "step",      "session",  "profd"};
   return kKinds;
 }
 
@@ -183,6 +185,8 @@ class Live::Impl {
   std::function<void()> OnePart();
   void Publish();
   void AddDevices(std::vector<Sample>& samples);
+  void AddHealth(const driver::DeviceFacts& facts, const std::vector<Label>& labels, uint64_t wall_ns,
+                 std::vector<Sample>& samples);
   std::vector<Lack> Lacks(const std::vector<Sample>& samples) const;
   std::map<pid_t, ProcessLabels> Processes() const;
   std::vector<SteppingProcess> Stepping(const std::map<pid_t, ProcessLabels>& processes);
@@ -338,6 +342,19 @@ std::vector<SteppingProcess> Live::Impl::Stepping(const std::map<pid_t, ProcessL
   return stepping;
 }
 
+void Live::Impl::AddHealth(const driver::DeviceFacts& facts, const std::vector<Label>& labels,
+                           uint64_t wall_ns, std::vector<Sample>& samples) {
+  const driver::DeviceHealth health = manager_.node().driver()->Health(facts.id);
+  if (health.wall_ns == 0 || wall_ns > health.wall_ns + kStaleHealthNs) return;
+  const size_t first = samples.size();
+  AddHealthValues(health, labels, samples);
+  for (size_t i = first; i < samples.size(); ++i) {
+    samples[i].needs = auth::Action::kSeeDevice;
+    samples[i].target.device = facts.id;
+    samples[i].wall_ns = health.wall_ns;
+  }
+}
+
 void Live::Impl::AddDevices(std::vector<Sample>& samples) {
   session::Node& node = manager_.node();
   if (node.hub() == nullptr) return;
@@ -362,6 +379,7 @@ void Live::Impl::AddDevices(std::vector<Sample>& samples) {
         if (!known && Wants(sample.metric->kind)) samples.push_back(std::move(sample));
       }
     }
+    if (Wants("health")) AddHealth(facts, labels, wall_ns, samples);
     if (!Wants("device")) continue;
     const Device& device = devices_[facts.id];
     const driver::DeviceReading& reading = device.reading;

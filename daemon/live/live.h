@@ -11,7 +11,7 @@
 #include "daemon/auth/policy.h"
 #include "daemon/config/config.h"
 #include "daemon/live/history.h"
-#include "daemon/live/metric.h"
+#include "daemon/live/values/metric.h"
 
 namespace profd::agent {
 class Registry;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "daemon/live/metric.h"
+#include "daemon/live/values/metric.h"
 
 namespace profd::live {
 

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "daemon/base/log.h"
-#include "daemon/live/metrics.h"
+#include "daemon/live/values/metrics.h"
 #include "opentelemetry/metrics.grpc.pb.h"
 
 namespace profd::rpc {

@@ -1,12 +1,13 @@
-// The simulated card library, libdcmi.so, as far as ports are concerned. The devices are those of the
-// simulated driver in the same process, one on each card, and the cards are listed from the last device to
-// the first.
+// The simulated card library, libdcmi.so, as far as ports and health are concerned. The devices are those of
+// the simulated driver in the same process, one on each card, and the cards are listed from the last device
+// to the first.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 
 #include "sim/hal/channels/faults.h"
+#include "sim/hal/config.h"
 #include "sim/hal/exports/export.h"
 
 using profd::sim::Call;
@@ -15,6 +16,7 @@ extern "C" {
 bool halSimFails(Call call, unsigned device, void* answer, size_t bytes, int* result);
 uint32_t halSimDeviceCount();
 int halSimPortTotals(unsigned device, uint64_t totals[15]);
+void halSimHealth(profd::sim::HealthConfig* health);
 }
 
 namespace {
@@ -57,6 +59,61 @@ int Totals(int device, int port, PortTotals* to) {
   return kOk;
 }
 
+struct Memory {
+  unsigned long long total_mb;
+  unsigned mhz;
+  unsigned long long used_mb;
+  int temperature;
+  unsigned bandwidth_percent;
+};
+struct Ecc {
+  int enabled;
+  unsigned corrected, uncorrected, corrected_in_life, uncorrected_in_life;
+  unsigned corrected_pages, uncorrected_pages, corrected_pages_next, uncorrected_pages_next;
+};
+constexpr int kTypeHbm = 2, kHbmMhz = 1600;
+
+// One answer about a device's health.
+template <typename Value, typename Make>
+int Health(int device, Value* to, const Make& make) {
+  if (to == nullptr) return kBadParameter;
+  if (device < 0 || device >= static_cast<int>(halSimDeviceCount())) return kNoDevice;
+  if (const auto fault = Fault(Call::kCardHealth, device, to, sizeof *to)) return *fault;
+  profd::sim::HealthConfig health;
+  halSimHealth(&health);
+  *to = make(health);
+  return kOk;
+}
+int Power(int device, int* to) {
+  return Health(device, to,
+                [device](const auto& of) { return of.power < 0 ? of.power : of.power + 10 * device; });
+}
+int Temperature(int device, int* to) {
+  return Health(device, to, [device](const auto& of) { return of.temperature + device; });
+}
+int Alarm(int device, unsigned* to) {
+  return Health(device, to, [](const auto& of) { return of.alarm; });
+}
+int EccOf(int device, int type, Ecc* to) {
+  if (type != kTypeHbm) return kBadParameter;
+  return Health(device, to, [](const auto& of) {
+    return Ecc{1, of.corrected, of.uncorrected, of.corrected, of.uncorrected, 0, of.isolated_pages, 0, 0};
+  });
+}
+int MemoryOf(int device, Memory* to) {
+  return Health(device, to, [device](const auto& of) {
+    return Memory{of.hbm_mb, kHbmMhz, of.hbm_used_mb, of.hbm_temperature + device, 0};
+  });
+}
+int FaultCodes(int device, int* count, unsigned* codes, unsigned room) {
+  if (codes == nullptr || room == 0) return kBadParameter;
+  codes[0] = 0x80E01801;
+  return Health(device, count, [](const auto& of) { return of.faults; });
+}
+int Network(int device, int* to) {
+  return Health(device, to, [](const auto& of) { return of.network; });
+}
+
 }  // namespace
 
 #ifdef PROFD_SIM_CARDS_2
@@ -65,6 +122,18 @@ PROFD_SIM_EXPORT int dcmiv2_init() { return Fault(Call::kInitCards, 0).value_or(
 PROFD_SIM_EXPORT int dcmiv2_get_netdev_pkt_stats_info(int device, int port, PortTotals* totals) {
   return Totals(device, port, totals);
 }
+PROFD_SIM_EXPORT int dcmiv2_get_device_power_info(int device, int* to) { return Power(device, to); }
+PROFD_SIM_EXPORT int dcmiv2_get_device_temperature(int device, int* to) { return Temperature(device, to); }
+PROFD_SIM_EXPORT int dcmiv2_get_device_health(int device, unsigned* to) { return Alarm(device, to); }
+PROFD_SIM_EXPORT int dcmiv2_get_device_ecc_info(int device, int type, Ecc* to) {
+  return EccOf(device, type, to);
+}
+PROFD_SIM_EXPORT int dcmiv2_get_device_hbm_info(int device, Memory* to) { return MemoryOf(device, to); }
+PROFD_SIM_EXPORT int dcmiv2_get_device_error_code_list(int device, int* count, unsigned* codes,
+                                                       unsigned room) {
+  return FaultCodes(device, count, codes, room);
+}
+PROFD_SIM_EXPORT int dcmiv2_get_device_network_health(int device, int* to) { return Network(device, to); }
 
 #else
 
@@ -103,6 +172,28 @@ PROFD_SIM_EXPORT int dcmi_get_device_logic_id(int* device, int card, int of_card
 }
 PROFD_SIM_EXPORT int dcmi_get_netdev_pkt_stats_info(int card, int of_card, int port, PortTotals* totals) {
   return of_card != 0 ? kNoDevice : Totals(DeviceOf(card), port, totals);
+}
+PROFD_SIM_EXPORT int dcmi_get_device_power_info(int card, int of_card, int* to) {
+  return of_card != 0 ? kNoDevice : Power(DeviceOf(card), to);
+}
+PROFD_SIM_EXPORT int dcmi_get_device_temperature(int card, int of_card, int* to) {
+  return of_card != 0 ? kNoDevice : Temperature(DeviceOf(card), to);
+}
+PROFD_SIM_EXPORT int dcmi_get_device_health(int card, int of_card, unsigned* to) {
+  return of_card != 0 ? kNoDevice : Alarm(DeviceOf(card), to);
+}
+PROFD_SIM_EXPORT int dcmi_get_device_ecc_info(int card, int of_card, int type, Ecc* to) {
+  return of_card != 0 ? kNoDevice : EccOf(DeviceOf(card), type, to);
+}
+PROFD_SIM_EXPORT int dcmi_get_device_hbm_info(int card, int of_card, Memory* to) {
+  return of_card != 0 ? kNoDevice : MemoryOf(DeviceOf(card), to);
+}
+PROFD_SIM_EXPORT int dcmi_get_device_errorcode_v2(int card, int of_card, int* count, unsigned* codes,
+                                                  unsigned room) {
+  return of_card != 0 ? kNoDevice : FaultCodes(DeviceOf(card), count, codes, room);
+}
+PROFD_SIM_EXPORT int dcmi_get_device_network_health(int card, int of_card, int* to) {
+  return of_card != 0 ? kNoDevice : Network(DeviceOf(card), to);
 }
 
 #endif

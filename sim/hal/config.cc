@@ -114,7 +114,8 @@ constexpr std::pair<const char*, Call> kCalls[] = {{"get_channels", Call::kGetCh
                                                    {"card_list", Call::kCardList},
                                                    {"devices_of_card", Call::kDevicesOfCard},
                                                    {"device_number", Call::kDeviceNumber},
-                                                   {"port_totals", Call::kPortTotals}};
+                                                   {"port_totals", Call::kPortTotals},
+                                                   {"card_health", Call::kCardHealth}};
 
 // A named fault is one of the accidents, or a shorthand for faults of calls.
 std::vector<FaultSpec> Named(const YAML::Node& node, const std::string& name, FaultSpec spec) {
@@ -228,6 +229,21 @@ Config Read(const YAML::Node& root) {
     ports.Read("for_s", config.ports_for_s);
     ports.Read("while", config.ports_while);
     ports.RefuseOthers();
+  }
+  if (const YAML::Node node = map.Get("health")) {
+    Map health(node, "health");
+    health.Read("alarm", config.health.alarm);
+    health.Read("temperature", config.health.temperature);
+    health.Read("power", config.health.power);
+    health.Read("hbm_temperature", config.health.hbm_temperature);
+    health.Read("hbm_mb", config.health.hbm_mb);
+    health.Read("hbm_used_mb", config.health.hbm_used_mb);
+    health.Read("corrected", config.health.corrected);
+    health.Read("uncorrected", config.health.uncorrected);
+    health.Read("isolated_pages", config.health.isolated_pages);
+    health.Read("faults", config.health.faults);
+    health.Read("network", config.health.network);
+    health.RefuseOthers();
   }
   if (const YAML::Node node = map.Get("scenario")) {
     Map scenario(node, "scenario");

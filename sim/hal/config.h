@@ -22,6 +22,18 @@ struct DeviceConfig {
   uint32_t split_mode = 0;  // ≠ 0: a virtual NPU
 };
 
+// What the card library says of device 0, in the vendor's units. Each device is one degree warmer than the
+// one before it, and takes 1 W more.
+struct HealthConfig {
+  uint32_t alarm = 0;            // 3 = critical
+  int32_t temperature = 48;      // °C
+  int32_t power = 925;           // 0.1 W
+  int32_t hbm_temperature = 52;  // °C
+  uint32_t hbm_mb = 65536, hbm_used_mb = 3072;
+  uint32_t corrected = 0, uncorrected = 0, isolated_pages = 0;
+  int32_t faults = 0, network = 0;
+};
+
 struct Config {
   std::vector<DeviceConfig> devices;
   uint64_t seed = 1;
@@ -39,6 +51,7 @@ struct Config {
   int ports_ret = 0;                         // what the card library answers …
   double ports_from_s = 0, ports_for_s = 0;  // … from then on, so long; 0 = for ever
   std::string ports_while;                   // … and only while this file is there; empty: whether or not
+  HealthConfig health;
   ScenarioConfig scenario;
   std::map<uint32_t, std::string> replay;  // channel → recorded bytes
   std::shared_ptr<const Capture> capture;  // what is played in place of all of it; null: nothing is

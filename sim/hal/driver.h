@@ -60,6 +60,7 @@ class Driver {
   // What the card library tells of a device's port: running totals, in the order of netdev_stats.data.
   static constexpr size_t kPortTotals = 15;
   int PortTotals(uint32_t device, uint64_t (&totals)[kPortTotals]);
+  const HealthConfig& health() const { return config_.health; }
   uint32_t device_count() const { return static_cast<uint32_t>(devices_.size()); }
 
   bool CanOpenProcess() const { return config_.process_capable; }

@@ -27,8 +27,12 @@ AT_THE_START = {"halEschedAttachDevice": "attach", "halEschedQueryInfo": "query_
                 "TsdProcessOpen": "open_process", "TsdGetProcListStatus": "process_states", "dcmi_init": "init_cards",
                 "dcmi_get_card_list": "card_list", "dcmi_get_device_num_in_card": "devices_of_card",
                 "dcmi_get_device_logic_id": "device_number"}
-# The first is bound, to know a driver by, and never called; the others are those of a newer card library.
-ELSEWHERE = {"prof_channel_poll", "dcmiv2_init", "dcmiv2_get_netdev_pkt_stats_info"}
+# The first is bound, to know a driver by, and never called; no session asks for a device's health (live_test); the others
+# are those of a newer card library.
+HEALTH = ("power_info", "temperature", "health", "ecc_info", "hbm_info", "network_health")
+ELSEWHERE = {"prof_channel_poll", *(f"{age}_get_device_{what}" for age in ("dcmi", "dcmiv2") for what in HEALTH),
+             "dcmi_get_device_errorcode_v2", "dcmiv2_get_device_error_code_list", "dcmiv2_init",
+             "dcmiv2_get_netdev_pkt_stats_info"}
 OF_NO_DEVICE = ("dev_num", "dev_ids", "api_version", "init_cards", "card_list", "devices_of_card", "device_number")
 OF_CARDS = OF_NO_DEVICE[3:]
 # An error that there is, an answer of nothing but one bits, a code of nobody's (of a read: so many bytes, which it has not
@@ -352,7 +356,7 @@ class FaultsTest(harness.ProfdTest):
     def test_no_call_is_left_out(self):
         bound = set()
         for source in (harness.ROOT / "daemon" / "driver").rglob("*.cc"):
-            bound |= set(re.findall(r'(?:Bind|Find)\([a-z0-9_>-]+, "(\w+)"\)', source.read_text()))
+            bound |= set(re.findall(r'(?:Bind|Find)\([a-z0-9_.>-]+, "(\w+)"\)', source.read_text()))
         self.assertEqual(bound, ELSEWHERE | set(CHANNELS) | set(FACTS) | set(AT_THE_START))
 
     def test_a_chip_and_a_clock_that_nobody_knows(self):

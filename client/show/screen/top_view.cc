@@ -65,6 +65,9 @@ bool TopView::OnKey(char key) {
 }
 
 namespace {
+std::string Rounded(std::optional<double> value, const char* unit) {
+  return value ? Count(std::round(*value)) + unit : "-";
+}
 // Three digits are enough of what changes with every look.
 std::string PerSecond(std::optional<double> rate) {
   if (!rate) return "-";
@@ -134,7 +137,7 @@ void TopView::AddDevices(std::string* text, const Look& look) const {
   std::ranges::stable_sort(devices, [&](const Labels& a, const Labels& b) { return by(a) < by(b); });
   if (reversed_) std::ranges::reverse(devices);
   Table table({">DEV", "CHIP", "STATE", ">AI CORE", "?>MHZ", ">HBM RD", ">HBM WR", "?>LLC", "?>PCIE",
-               "?>HCCS", "?>ROCE", "?>DVPP", ">MEMORY"});
+               "?>HCCS", "?>ROCE", "?>DVPP", "?>TEMP", "?>POWER", ">MEMORY"});
   for (const Labels& labels : devices) {
     const Labels device = {{"device", labels.at("device")}};
     const auto with = [&](const char* key, const char* value) {
@@ -150,6 +153,7 @@ void TopView::AddDevices(std::string* text, const Look& look) const {
     memory["memory"] = "ddr";
     const auto ddr = live_.Now("profd_device_memory_used_bytes", memory);
     if (ddr) used = used.value_or(0) + *ddr;
+    if (!used) used = live_.Now("profd_device_hbm_bytes", with("part", "used"));
     const auto engines = live_.Of("profd_device_dvpp_utilization_ratio", {"device", "engine"});
     const auto busy = live_.Now("profd_device_dvpp_utilization_ratio", device);
     const auto count = std::ranges::count_if(
@@ -166,6 +170,8 @@ void TopView::AddDevices(std::string* text, const Look& look) const {
                BytesPerSecond(live_.Now("profd_device_hccs_bytes_per_second", device)),
                BytesPerSecond(live_.Now("profd_device_roce_bytes_per_second", device)),
                Percent(busy && count > 0 ? std::optional(*busy / static_cast<double>(count)) : std::nullopt),
+               Rounded(live_.Now("profd_device_temperature_celsius", with("part", "chip")), " °C"),
+               Rounded(live_.Now("profd_device_power_watts", device), " W"),
                Bytes(used)});
   }
   // Those that do nothing; others are alike by accident.

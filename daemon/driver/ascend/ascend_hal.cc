@@ -183,7 +183,9 @@ AscendHal::AscendHal(std::string path, std::unique_ptr<HalCalls> calls, const st
     : path_(std::move(path)),
       calls_(std::move(calls)),
       process_(calls_->library(), ToolkitFolders(path_, toolkit)),
-      ports_(CardFolders(path_)) {}
+      cards_(std::make_shared<Cards>(CardFolders(path_))),
+      ports_(cards_),
+      health_(cards_) {}
 AscendHal::~AscendHal() = default;
 
 uint32_t AscendHal::AskApiVersion() const {
@@ -370,9 +372,9 @@ DeviceFacts AscendHal::ReadFacts(uint32_t device) {
   facts.links = Links(device);
   facts.pci = ReadPciPlace(kPciFolder, PciAddress(device));
   facts.no_process = process_.Missing();
-  facts.no_ports = ports_.Missing();
+  facts.no_cards = cards_->Missing();
   const bool has_port = Lists(facts, channel::kNic) || Lists(facts, channel::kRoce);
-  if (has_port && facts.no_ports.empty()) facts.channels.push_back(channel::kPortCounters);
+  if (has_port && facts.no_cards.empty()) facts.channels.push_back(channel::kPortCounters);
   return facts;
 }
 
@@ -389,6 +391,8 @@ DeviceReading AscendHal::ReadNow(uint32_t device) {
   if (mhz && *mhz > 0 && *mhz <= kMostMhz) reading.ai_core_mhz = static_cast<double>(*mhz);
   return reading;
 }
+
+DeviceHealth AscendHal::Health(uint32_t device) { return health_.Latest(device); }
 
 Result<format::ClockPair> AscendHal::PairClocks(uint32_t device) {
   constexpr int kWarmUps = 5;

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "daemon/driver/ascend/ascend_hal_calls.h"
+#include "daemon/driver/ascend/card_health.h"
+#include "daemon/driver/ascend/card_library.h"
 #include "daemon/driver/ascend/device_process.h"
 #include "daemon/driver/ascend/port_counters.h"
 #include "daemon/driver/driver.h"
@@ -33,6 +35,7 @@ class AscendHal final : public Driver {
   base::Result<std::vector<uint32_t>> Channels(uint32_t device) override;
   base::Result<int> DeviceStatus(uint32_t device) override;
   DeviceReading ReadNow(uint32_t device) override;
+  DeviceHealth Health(uint32_t device) override;
   std::optional<double> HostCounterMhz(uint32_t device) override;
   base::Result<format::ClockPair> PairClocks(uint32_t device) override;
 
@@ -61,7 +64,9 @@ class AscendHal final : public Driver {
   const std::string path_;
   const std::unique_ptr<HalCalls> calls_;
   DeviceProcess process_;
+  const std::shared_ptr<Cards> cards_;
   PortCounters ports_;
+  CardHealth health_;
   mutable std::atomic<uint32_t> api_version_ = 0;  // as it last said
   std::atomic<uint64_t> listed_ = 0;               // the devices, a bit each, as they were last listed
 };

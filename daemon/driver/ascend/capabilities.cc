@@ -362,7 +362,7 @@ Offer LookUp(Kind kind, const DeviceFacts& device, uint32_t api_version) {
   } else if (device.channels.empty() && !device.error.empty()) {
     offer.reason = DeviceName(device) + ": " + device.error;
   } else if (offer.channels.empty() && kind == Kind::kNetdev) {
-    offer.reason = device.no_ports.empty() ? DeviceName(device) + " has no network port" : device.no_ports;
+    offer.reason = device.no_cards.empty() ? DeviceName(device) + " has no network port" : device.no_cards;
   } else if (offer.channels.empty()) {
     offer.reason = DeviceName(device) + " does not offer channel " + Numbers(wanted);
   } else {

@@ -44,7 +44,8 @@ enum class Call : uint8_t {
   kCardList,
   kDevicesOfCard,
   kDeviceNumber,
-  kPortTotals
+  kPortTotals,
+  kCardHealth
 };
 
 enum class Accident : uint8_t {

@@ -213,7 +213,7 @@ PROFD_SIM_EXPORT int halSimCloseProcess(unsigned device, int process) {
   return Driver::Get().CloseProcess(device, process);
 }
 
-// ---- Nor is this: how libdcmi.so knows what passed the ports.
+// ---- Nor is this: how libdcmi.so knows of devices and their ports.
 
 PROFD_SIM_EXPORT uint32_t halSimDeviceCount() { return Driver::Get().device_count(); }
 PROFD_SIM_EXPORT int halSimPortTotals(unsigned device, uint64_t totals[Driver::kPortTotals]) {
@@ -222,6 +222,8 @@ PROFD_SIM_EXPORT int halSimPortTotals(unsigned device, uint64_t totals[Driver::k
   if (result == code::kOk) std::copy(std::begin(values), std::end(values), totals);
   return result;
 }
+
+PROFD_SIM_EXPORT void halSimHealth(profd::sim::HealthConfig* health) { *health = Driver::Get().health(); }
 
 PROFD_SIM_EXPORT int halQueryDevpid(DevicePidQuery query, pid_t* pid) {
   if (pid == nullptr) return code::kInvalidValue;

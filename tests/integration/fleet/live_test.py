@@ -255,6 +255,30 @@ class LiveTest(harness.ProfdTest):
         [seconds] = pick(values, "profd_process_step_seconds", rank="3")
         self.assertGreater(seconds, 0)
 
+    def test_how_devices_are(self):
+        daemon = self.profd(sim="devices: 2\nhealth: {alarm: 2, uncorrected: 3, hbm_used_mb: 1024}\n")
+        values = harness.wait_until(lambda: next((one for one in self.watch(daemon, "health", count=2) if one["values"]), None), "health")
+        self.assertEqual(pick(values, "profd_device_alarm"), [2, 2])
+        self.assertEqual(pick(values, "profd_device_temperature_celsius", part="chip"), [48, 49])
+        self.assertEqual(pick(values, "profd_device_power_watts"), [92.5, 93.5])
+        self.assertEqual(pick(values, "profd_device_hbm_bytes", part="used", device="1"), [1 << 30])
+        self.assertEqual(pick(values, "profd_device_ecc_errors_total", severity="uncorrected"), [3, 3])
+        screen = daemon.ctl("top", "--once").out
+        self.assertRegex(screen, r"49 °C +94 W +1\.1 GB")
+
+    def test_a_card_library_that_hangs_costs_its_values_only(self):
+        daemon = self.profd(sim="devices: 1\nfaults: [{call: card_health, delay_ms: 600000}]\n")
+        begun = daemon.begin("--collect", "hbm", "--devices", "0")
+        for values in self.watch(daemon, count=3)[1:]:
+            self.assertEqual(pick(values, "profd_device_status"), [1])
+            self.assertFalse(pick(values, "profd_device_alarm"))
+        [lack] = self.watch(daemon, "health")[-1]["lacks"]
+        self.assertEqual((lack["kind"], lack["why"]), ("health", "no-data"))
+        self.assertEqual(daemon.end(begun["session"])["state"], "sealed")
+        daemon.signal(signal.SIGTERM)
+        harness.wait_until(lambda: daemon.process.poll() is not None, "its end")
+        self.assertEqual(daemon.process.returncode, 0)
+
     def test_settings_say_what_is_off(self):
         daemon = self.profd(config="live: {hz: 5, off: [host-cpu, device]}\n")
         seen = []

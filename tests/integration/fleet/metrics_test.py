@@ -164,7 +164,7 @@ class MetricsTest(harness.ProfdTest):
                               text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         # Names in rules and dashboard are names of metrics.
-        known = set(re.findall(r'"(profd_\w+)"', (harness.ROOT / "daemon/live/metrics.h").read_text()))
+        known = set(re.findall(r'"(profd_\w+)"', (harness.ROOT / "daemon/live/values/metrics.h").read_text()))
         for name in ("alerts.yaml", "grafana-dashboard.json"):
             used = set(re.findall(r"profd_\w+", (CONFIG / name).read_text()))
             self.assertEqual(used - known, set(), name)

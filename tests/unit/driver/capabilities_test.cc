@@ -153,8 +153,8 @@ TEST(Capabilities, ReasonsWhyNot) {
 
   DeviceFacts ports = MakeDevice(Chip::k910B);
   EXPECT_EQ(why(Kind::kNetdev, ports), "device 0 (910B) has no network port");
-  ports.no_ports = "libdcmi.so is not there";
-  EXPECT_EQ(why(Kind::kNetdev, ports), ports.no_ports);
+  ports.no_cards = "libdcmi.so is not there";
+  EXPECT_EQ(why(Kind::kNetdev, ports), ports.no_cards);
   EXPECT_EQ(why(Kind::kNetdev, MakeDevice(Chip::k310B)), "a 310B has no netdev");
 
   DeviceFacts bare = MakeDevice(Chip::k910B);

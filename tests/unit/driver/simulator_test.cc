@@ -111,8 +111,9 @@ TEST(Simulator, AProcessOnTheDeviceBringsItsChannel) {
 TEST(Simulator, PortsOfDevicesByBothCardLibraries) {
   for (const char* folder : {"", "cards2"}) {
     InChild("devices: 3\n", [folder] {
-      PortCounters ports({kSim + folder});
-      EXPECT_EQ(ports.Missing(), "");
+      const auto cards = std::make_shared<Cards>(std::vector<std::string>{kSim + folder});
+      EXPECT_EQ(cards->Missing(), "");
+      PortCounters ports(cards);
       std::array<std::byte, 4096> bytes;
       const auto read = [&](uint32_t device) {
         return ports.Read(device, bytes.data(), static_cast<uint32_t>(bytes.size()));
@@ -138,6 +139,59 @@ TEST(Simulator, PortsOfDevicesByBothCardLibraries) {
       EXPECT_EQ(ports.Start(2, 10), kOk);
     });
   }
+}
+
+// What the thread that asks has heard, once it has heard something.
+DeviceHealth HealthOf(CardHealth& of, uint32_t device) {
+  for (;;) {
+    if (DeviceHealth health = of.Latest(device); health.wall_ns != 0) return health;
+    std::this_thread::yield();
+  }
+}
+
+TEST(Simulator, HealthOfDevicesByBothCardLibraries) {
+  for (const char* folder : {"", "cards2"}) {
+    InChild(
+        "devices: 3\nhealth: {alarm: 2, temperature: 50, power: 1234, hbm_used_mb: 1024, uncorrected: 7}\n",
+        [folder] {
+          CardHealth cards(std::make_shared<Cards>(std::vector<std::string>{kSim + folder}));
+          EXPECT_EQ(cards.Latest(0).wall_ns, 0U) << "nobody waits";
+          for (const uint32_t device : {0U, 2U}) {
+            const DeviceHealth health = HealthOf(cards, device);
+            EXPECT_EQ(health.alarm, 2U);
+            EXPECT_EQ(health.celsius, 50.0 + device);
+            EXPECT_EQ(health.watts, 123.4 + device);
+            EXPECT_EQ(health.memory_bytes, 64.0 * (1 << 30));
+            EXPECT_EQ(health.memory_used_bytes, 1.0 * (1 << 30));
+            EXPECT_EQ(health.memory_celsius, 52.0 + device);
+            ASSERT_TRUE(health.ecc);
+            EXPECT_EQ(health.ecc->corrected, 0U);
+            EXPECT_EQ(health.ecc->uncorrected, 7U);
+            EXPECT_EQ(health.faults, 0U);
+            EXPECT_EQ(health.network, 0U);
+          }
+          EXPECT_FALSE(HealthOf(cards, 3).celsius) << "there is no such device";
+        });
+  }
+}
+
+TEST(Simulator, HealthThatCannotBeIsNone) {
+  InChild("devices: 1\nhealth: {alarm: 9, temperature: 32767, power: -1, hbm_mb: 0}\n", [] {
+    CardHealth cards(std::make_shared<Cards>(std::vector<std::string>{kSim}));
+    const DeviceHealth health = HealthOf(cards, 0);
+    EXPECT_FALSE(health.alarm || health.celsius || health.watts || health.memory_bytes);
+    EXPECT_TRUE(health.faults);
+  });
+  InChild("devices: 1\nfaults: [{call: card_health, ones: true}]\n", [] {
+    CardHealth cards(std::make_shared<Cards>(std::vector<std::string>{kSim}));
+    const DeviceHealth health = HealthOf(cards, 0);
+    EXPECT_FALSE(health.alarm || health.watts || health.memory_bytes || health.ecc || health.faults ||
+                 health.network);
+  });
+  InChild("devices: 1\nfaults: [{call: card_health, delay_ms: 600000}]\n", [] {
+    CardHealth cards(std::make_shared<Cards>(std::vector<std::string>{kSim}));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(cards.Latest(0).wall_ns, 0U);
+  });  // and it ends
 }
 
 TEST(Simulator, WhatADeviceSaysOfThisMoment) {

@@ -1,4 +1,4 @@
-#include "daemon/live/kind_values.h"
+#include "daemon/live/values/kind_values.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/live/metrics.h"
+#include "daemon/live/values/metrics.h"
 
 namespace profd::live {
 namespace {

@@ -1,4 +1,4 @@
-#include "daemon/live/step_values.h"
+#include "daemon/live/values/step_values.h"
 
 #include <gtest/gtest.h>
 

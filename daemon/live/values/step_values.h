@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "daemon/agent/region.h"
-#include "daemon/live/host_values.h"
-#include "daemon/live/metric.h"
+#include "daemon/live/values/host_values.h"
+#include "daemon/live/values/metric.h"
 
 namespace profd::live {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "daemon/host/reading.h"
-#include "daemon/live/metric.h"
+#include "daemon/live/values/metric.h"
 
 namespace profd::live {
 

@@ -1,4 +1,4 @@
-#include "daemon/live/host_values.h"
+#include "daemon/live/values/host_values.h"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "daemon/live/metrics.h"
+#include "daemon/live/values/metrics.h"
 
 namespace profd::live {
 

@@ -1,10 +1,10 @@
-#include "daemon/live/step_values.h"
+#include "daemon/live/values/step_values.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "daemon/live/metrics.h"
+#include "daemon/live/values/metrics.h"
 
 namespace profd::live {
 

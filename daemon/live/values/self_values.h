@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "daemon/agent/registry.h"
-#include "daemon/live/metric.h"
+#include "daemon/live/values/metric.h"
 #include "daemon/session/manager.h"
 
 namespace profd::live {

@@ -1,4 +1,4 @@
-#include "daemon/live/self_values.h"
+#include "daemon/live/values/self_values.h"
 
 #include <algorithm>
 #include <iterator>
@@ -8,7 +8,7 @@
 
 #include "base/version.h"
 #include "daemon/host/sampler.h"
-#include "daemon/live/metrics.h"
+#include "daemon/live/values/metrics.h"
 
 namespace profd::live {
 

@@ -8,7 +8,7 @@
 
 #include "daemon/device/channel_hub.h"
 #include "daemon/driver/driver.h"
-#include "daemon/live/metric.h"
+#include "daemon/live/values/metric.h"
 
 namespace profd::live {
 

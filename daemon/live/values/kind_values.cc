@@ -1,4 +1,4 @@
-#include "daemon/live/kind_values.h"
+#include "daemon/live/values/kind_values.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "daemon/driver/starts.h"
-#include "daemon/live/metrics.h"
+#include "daemon/live/values/metrics.h"
 #include "format/clock_map.h"
 #include "format/decode/catalogue.h"
 #include "format/events/spans.h"

@@ -1,7 +1,7 @@
 // Every metric of profd. Names are for ever: dashboards and rules refer to them.
 #pragma once
 
-#include "daemon/live/metric.h"
+#include "daemon/live/values/metric.h"
 
 namespace profd::live {
 
@@ -20,6 +20,27 @@ inline constexpr Metric kDeviceAiCoreRated = {"profd_device_aicore_rated_frequen
                                               "Clock of the AI cores as rated"};
 inline constexpr Metric kDeviceHeld = {"profd_device_kinds_held", "device", "1",
                                        "Kinds of the device that somebody samples"};
+
+// -- health: by the vendor's card library --
+inline constexpr Metric kHealthAlarm = {
+    "profd_device_alarm", "health", "1",
+    "The gravest alarm of the device: 0 none, 1 minor, 2 major, 3 critical"};
+inline constexpr Metric kTemperature = {"profd_device_temperature_celsius", "health", "Cel",
+                                        "Temperature of the chip or its memory"};
+inline constexpr Metric kPower = {"profd_device_power_watts", "health", "W", "Power that the device takes"};
+inline constexpr Metric kHbmBytes = {"profd_device_hbm_bytes", "health", "By",
+                                     "High bandwidth memory of the device: total and used"};
+inline constexpr Metric kEccErrors = {"profd_device_ecc_errors_total", "health", "1",
+                                      "ECC errors of the device's memory since its reset", kCounter};
+inline constexpr Metric kIsolatedPages = {
+    "profd_device_isolated_pages", "health", "1",
+    "Pages of the device's memory that are isolated after uncorrected errors"};
+inline constexpr Metric kDeviceFaults = {"profd_device_faults", "health", "1",
+                                         "Fault codes of the device that hold now"};
+inline constexpr Metric kNetworkHealth = {
+    "profd_device_network_status", "health", "1",
+    "Whether the address that the RoCE port is to reach answers: 0 yes, 3 unreachable, 6 not asked yet, "
+    "others as dcmi_rdfx_detect_result"};
 
 // -- device: while a session, or live.channels, samples the kind --
 inline constexpr Metric kHbmRate = {"profd_device_hbm_bytes_per_second", "hbm", "By/s",
