@@ -182,6 +182,7 @@ TEST_F(ControlQueueTest, ACallIsLateWhereOthersReturnSlowly) {
   for (int i = 0; i < 4; ++i) {
     ControlQueue::Call call = Note(static_cast<uint32_t>(i), i, 100 * kMs);
     call.must_run = true;
+    // Long, but not late by itself.
     call.work = [] { std::this_thread::sleep_for(std::chrono::milliseconds(80)); };
     queue->Submit(std::move(call));
   }
