@@ -9,10 +9,13 @@ import sys
 import unittest
 
 import harness
+from quiet import Quiet
 
 USER = harness.nobody()
 HONEST = 1234
 PROGRAM = harness.PLAIN_BUILD / "tests" / "costly_target"
+SESSIONS = 12
+SAMPLES = 300  # of the other user's, in which the attack is measured
 # Computes, and when it is told to, does so in a library that it had not loaded before.
 LEARNS = "import sys; sys.stdin.readline(); import decimal\nwhile True: decimal.Decimal(2).sqrt(decimal.Context(prec=100_000))"
 
@@ -45,6 +48,28 @@ class CostlyTargetTest(harness.ProfdTest):
     def her(self, session):
         (kind,) = self.daemon.status(session)["kinds"]
         return kind
+
+    def test_sessions_over_what_is_dear_to_sample(self):
+        targets = [self.target("crowd") for _ in range(2)]
+        process, session = self.honest("sleep", "600", kinds="host-cpu=50Hz")
+        quiet = Quiet(self, "--pid", process.pid, "--collect", "host-cpu=50Hz", user=HONEST)
+        before, of_quiet = self.her(session), quiet.lost("host-cpu")
+        sessions = [self.daemon.begin("--pid", targets[number % len(targets)], "--collect", "host-cpu=50Hz,host-pid-cpu",
+                                      user=USER)["session"] for number in range(SESSIONS)]
+
+        def moments():
+            now = self.her(session)
+            return now["records"] + now["lost"] - before["records"] - before["lost"]
+
+        harness.wait_until(lambda: moments() >= SAMPLES, "the attack to last")
+        lost, of_quiet, all_of_them = self.her(session)["lost"] - before["lost"], quiet.lost("host-cpu") - of_quiet, moments()
+        print(f"{SESSIONS} sessions of another user: {lost} of {all_of_them} samples lost, of a profd that nobody attacks {of_quiet}",
+              file=sys.stderr)
+        if not harness.IS_SANITIZED:
+            self.assertLess(lost, 2 * of_quiet + all_of_them // 10)
+        for each in sessions:
+            self.assertEqual(self.daemon.end(each, user=USER)["state"], "sealed")
+        self.assertEqual(self.daemon.end(session, user=HONEST)["state"], "sealed")
 
     def test_mappings_without_end(self):
         """The kernel tells of everybody's code that comes, whoever is profiled: what gets lost of that is found out again."""

@@ -57,11 +57,20 @@ std::shared_ptr<Writer> Writers::For(dev_t file_system, Of of, size_t pump_count
   }
   if (entry.of_spool) {
     for (chunk::Pipe* pump : writer.pumps) pump->HaveAll();
-    writer.sampler->HaveAll();
     writer.drain->HaveAll();
   }
   if (!looking_) LookForUnused();
   return entry.writer;
+}
+
+// One user's samples do not take the room of another's.
+chunk::Pipe& Writers::SamplerPipe(Writer& writer, size_t thread) {
+  if (writer.samplers.size() <= thread) writer.samplers.resize(thread + 1);
+  chunk::Pipe*& pipe = writer.samplers[thread];
+  if (pipe == nullptr)
+    pipe = &AddPipe(writer, "sample-" + std::to_string(thread), config_.store.host_chunk_bytes,
+                    config_.store.host_chunks);
+  return *pipe;
 }
 
 void Writers::LookForUnused() {
@@ -82,7 +91,6 @@ std::shared_ptr<Writer> Writers::Make() {
   writer->thread = std::make_unique<store::TraceWriter>(
       "write", store::PosixFileSystem(), [this](std::function<void()> work) { ctl_.Post(std::move(work)); },
       DurabilityOf(config_.store.durability), config_.store.flush_every_s * 1'000'000'000);
-  writer->sampler = &AddPipe(*writer, "sample", config_.store.host_chunk_bytes, config_.store.host_chunks);
   writer->drain = &AddPipe(*writer, "drain", config_.store.chunk_bytes, config_.store.agent_chunks);
   return writer;
 }
@@ -97,7 +105,9 @@ std::vector<QueueLoad> Writers::Loads() const {
   for (const auto& [file_system, entry] : writers_) {
     const Writer* const writer = entry.writer.get();
     for (const chunk::Pipe* pump : writer->pumps) add(loads[0], *pump);
-    add(loads[1], *writer->sampler);
+    for (const chunk::Pipe* sampler : writer->samplers) {
+      if (sampler != nullptr) add(loads[1], *sampler);
+    }
     add(loads[2], *writer->drain);
   }
   return loads;
