@@ -90,6 +90,10 @@ void Pipe::Kick() { consumer_.Ring(); }
 bool Pipe::Pop(Item& out) { return out_.TryPop(out); }
 
 void Pipe::Return(Chunk* chunk) {
+  // What was touched beyond what may be had in any case, in a burst, is not kept for the next.
+  const auto number = static_cast<size_t>(chunk - chunks_.data());
+  if (number >= in_any_case_.load(std::memory_order_relaxed))
+    ::madvise(chunk->data, chunk_bytes_, MADV_DONTNEED);
   const bool pushed = back_.TryPush(std::move(chunk));
   PROFD_CHECK(pushed);
 }

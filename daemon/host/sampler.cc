@@ -1,5 +1,7 @@
 #include "daemon/host/sampler.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <set>
 #include <thread>
@@ -116,7 +118,12 @@ class SampleThread {
   void BeginThread() {
     if (thread_.joinable()) return;
     thread_ = base::StartThread(
-        "sample", [this] { SampleLoop(mailbox_).Run(); }, kTimerSlackNs);
+        "sample",
+        [this] {
+          SampleLoop(mailbox_).Run();
+          ::malloc_trim(0);  // it may have looked at very much, and the next user begins with little
+        },
+        kTimerSlackNs);
   }
 
   void Send(std::unique_ptr<SampleCommand> command) {

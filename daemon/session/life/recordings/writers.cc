@@ -10,7 +10,8 @@ namespace profd::session {
 namespace {
 
 constexpr uint64_t kLookNs = 2'000'000'000;
-constexpr uint64_t kInAnyCase = 8 << 20;  // for what waits on one source's way to one file system
+constexpr uint64_t kInAnyCase = 8 << 20;         // for what waits on one source's way to one file system
+constexpr uint64_t kSamplesInAnyCase = 2 << 20;  // the same of one user's samples
 // All that waits has as much as the samples may for so many file systems, recorders as so many of them.
 constexpr uint64_t kFileSystems = 4, kRecorders = 16;
 
@@ -67,9 +68,12 @@ std::shared_ptr<Writer> Writers::For(dev_t file_system, Of of, size_t pump_count
 chunk::Pipe& Writers::SamplerPipe(Writer& writer, size_t thread) {
   if (writer.samplers.size() <= thread) writer.samplers.resize(thread + 1);
   chunk::Pipe*& pipe = writer.samplers[thread];
-  if (pipe == nullptr)
-    pipe = &AddPipe(writer, "sample-" + std::to_string(thread), config_.store.host_chunk_bytes,
-                    config_.store.host_chunks);
+  if (pipe == nullptr) {
+    const uint64_t bytes = config_.store.host_chunk_bytes;
+    pipe = &writer.thread->AddPipe(
+        "sample-" + std::to_string(thread), bytes, config_.store.host_chunks,
+        {.ledger = waiting_, .in_any_case = std::max<uint64_t>(2, kSamplesInAnyCase / bytes)});
+  }
   return *pipe;
 }
 
