@@ -39,6 +39,7 @@
 #include "daemon/rpc/registrar.h"
 #include "daemon/rpc/server.h"
 #include "daemon/session/manager.h"
+#include "daemon/store/spool/spool.h"
 #include "libagent/abi/lane.h"
 
 namespace profd {
@@ -88,6 +89,9 @@ class Daemon {
     auto claim = auth::SocketClaim::Take(config_.socket);
     if (!claim.ok()) return claim.status();
     claim_.emplace(std::move(claim).value());
+    if (const base::Status way = store::OpenAboveSpool(config_.store.spool).status();
+        way.code() == base::Code::kPermissionDenied)
+      return way;
     std::string no_driver = driver.status().message();
     std::shared_ptr<driver::Driver> library;
     if (driver.ok()) {

@@ -3,7 +3,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
-#include <cerrno>
+#include "base/files/whole_file.h"
 
 namespace profd::remote {
 
@@ -19,12 +19,12 @@ int NoPassword(char*, int, int, void*) { return -1; }
 }  // namespace
 
 Result<File> OpenPem(const PemFile& file) {
-  errno = 0;
-  File opened(BIO_new_file(file.path.c_str(), "r"));
-  if (opened) return opened;
-  const Status why = Status::FromErrno(file.text());
-  ERR_clear_error();
-  return why;
+  const Result<std::string> text = base::ReadWhole(file.path);
+  if (!text.ok()) return Status(text.status().code(), file.name + " " + text.status().message());
+  File opened(BIO_new(BIO_s_mem()));
+  BIO_set_mem_eof_return(opened.get(), 0);
+  BIO_puts(opened.get(), text->c_str());
+  return opened;
 }
 
 Status WrongPem(const PemFile& file, const std::string& what) {

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <utility>
-#include <vector>
 
 #include "client/words/text.h"
 
@@ -20,18 +18,6 @@ using base::Code;
 using base::Result;
 using base::Status;
 using base::UniqueFd;
-
-constexpr int kMostLinks = 40;  // as the kernel's
-
-// What is to be walked, the next name last.
-void PushNames(const std::string& path, std::vector<std::string>& names) {
-  for (size_t end = path.size(); end != path.npos;) {
-    const size_t slash = end == 0 ? path.npos : path.rfind('/', end - 1);
-    const size_t begin = slash == path.npos ? 0 : slash + 1;
-    if (begin < end) names.push_back(path.substr(begin, end - begin));
-    end = slash;
-  }
-}
 
 Status Refused(const std::string& shown, const std::string& why) {
   return {Code::kPermissionDenied, OneLine(shown) + ": " + why + "; somebody else may have put it there: " +
@@ -76,44 +62,9 @@ Result<UniqueFd> OpenOwnFolders(int parent, const std::string& path, const std::
 }
 
 Result<UniqueFd> OpenWay(const std::string& path, IfMissing missing) {
-  const auto begin = [](const std::string& way) {
-    return UniqueFd(::open(way.starts_with('/') ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  };
-  UniqueFd at = begin(path);
-  std::vector<std::string> names;
-  PushNames(path, names);
-  for (int links = 0; at && !names.empty();) {
-    const std::string name = std::move(names.back());
-    names.pop_back();
-    const int made = missing == IfMissing::kFail || ::mkdirat(at.get(), name.c_str(), 0750) == 0 ? 0 : errno;
-    UniqueFd next(::openat(at.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    struct stat found {};
-    if (!next || ::fstat(next.get(), &found) != 0) {
-      if (errno == ENOENT && made != 0) errno = made;  // why it is not there
-      if (errno == ENOTDIR)
-        return Status(Code::kInvalidArgument, OneLine(path) + ": a part of it is a file: name a directory");
-      return Status::FromErrno(missing == IfMissing::kMake
-                                   ? "create " + OneLine(path) + " (--out names another place)"
-                                   : "open " + OneLine(path));
-    }
-    if (!S_ISLNK(found.st_mode)) {
-      at = std::move(next);
-      continue;
-    }
-    if (found.st_uid != 0 && found.st_uid != ::geteuid())
-      return Status(Code::kPermissionDenied, OneLine(path) + ": " + OneLine(name) + " is a link of user " +
-                                                 std::to_string(found.st_uid) +
-                                                 "'s: name the folder that is meant");
-    char target[PATH_MAX];
-    const ssize_t bytes = ::readlinkat(next.get(), "", target, sizeof target);
-    if (++links > kMostLinks || bytes <= 0)
-      return Status::FromErrno("open " + OneLine(path), bytes < 0 ? errno : ELOOP);
-    const std::string way(target, static_cast<size_t>(bytes));
-    if (way.starts_with('/')) at = begin(way);
-    PushNames(way, names);
-  }
-  if (!at) return Status::FromErrno("open " + OneLine(path));
-  return at;
+  Result<UniqueFd> folder = base::OpenWay(path, missing, base::Trust::kLinks);
+  if (folder.ok() || missing == IfMissing::kFail) return folder;
+  return Status(folder.status().code(), folder.status().message() + " (--out names another place)");
 }
 
 std::string PathOf(const UniqueFd& folder) { return "/proc/self/fd/" + std::to_string(folder.get()); }

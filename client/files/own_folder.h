@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/files/way.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
 
@@ -25,7 +26,7 @@ base::Result<base::UniqueFd> OpenOwnFolders(int parent, const std::string& path,
 
 // The folder that `path` leads to, by no link but root's and the caller's own: wherever on the way somebody
 // else has planted one, it leads where he likes. For calls of its entries, not to read it.
-enum class IfMissing : bool { kFail, kMake };
+using base::IfMissing;
 base::Result<base::UniqueFd> OpenWay(const std::string& path, IfMissing missing);
 
 // A path to an open folder, for calls that take no descriptor: it leads there whatever its name is by now.

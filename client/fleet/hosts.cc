@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
 #include <sstream>
 
+#include "base/files/whole_file.h"
 #include "base/unique_fd.h"
 #include "client/show/json.h"
 #include "client/show/screen/table.h"
@@ -103,9 +103,10 @@ class Expansion {
 
   Status File(const std::string& path, int depth) {
     if (depth == kMostNested) return Wrong("@" + path, "files that name each other");
-    std::ifstream file(path);
-    if (!file) return Wrong("@" + path, "cannot be read");
-    for (std::string line; std::getline(file, line);) {
+    const Result<std::string> text = base::ReadWhole(path);
+    if (!text.ok()) return {text.status().code(), "--hosts @" + text.status().message()};
+    std::istringstream lines(*text);
+    for (std::string line; std::getline(lines, line);) {
       const std::string_view names = Trim(std::string_view(line).substr(0, line.find('#')));
       if (!names.empty()) PROFD_RETURN_IF_ERROR(Take(names, depth + 1));
     }

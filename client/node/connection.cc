@@ -1,10 +1,9 @@
 #include "client/node/connection.h"
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
+#include "base/files/whole_file.h"
 #include "client/node/certificates.h"
 #include "client/words/args.h"
 #include "client/words/text.h"
@@ -48,22 +47,14 @@ base::Result<Connection> ConnectTo(const Context& context) {
   return Connection{std::nullopt, std::move(control)};
 }
 
-base::Result<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || !text) return base::Status::FromErrno("read " + path);
-  return text.str();
-}
-
 }  // namespace
 
 base::Result<remote::Credentials> CredentialsOf(const Context& context) {
   PROFD_RETURN_IF_ERROR(CheckCertificates(context));
   if (context.plain) return remote::Credentials::None();
-  PROFD_ASSIGN_OR_RETURN(const std::string ca, ReadFile(context.ca));
-  PROFD_ASSIGN_OR_RETURN(const std::string cert, ReadFile(context.cert));
-  PROFD_ASSIGN_OR_RETURN(const std::string key, ReadFile(context.key));
+  PROFD_ASSIGN_OR_RETURN(const std::string ca, base::ReadWhole(context.ca));
+  PROFD_ASSIGN_OR_RETURN(const std::string cert, base::ReadWhole(context.cert));
+  PROFD_ASSIGN_OR_RETURN(const std::string key, base::ReadWhole(context.key));
   return remote::Credentials::Tls(ca, cert, key);
 }
 

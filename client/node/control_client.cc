@@ -10,14 +10,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <mutex>
 #include <set>
-#include <sstream>
 #include <thread>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/files/whole_file.h"
 #include "base/version.h"
 #include "client/words/text.h"
 #include "profd/v1/control.grpc.pb.h"
@@ -39,14 +38,6 @@ constexpr seconds kCopy{24 * 3600};        // as much as a disk holds, slowly
 constexpr seconds kEver{365 * 24 * 3600};  // until somebody ends it
 constexpr seconds kSession{300};           // starts and stops wait for drivers and disks
 
-// "" when it cannot be read: the handshake then says so.
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 // gRPC names the address again that we name anyway, differently for every node.
 std::string WithoutAddress(const std::string& message) {
   const size_t address = message.find("ipv");
@@ -67,9 +58,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const Endpoint& endpoint) {
   if (!endpoint.host.empty()) {
     target = "dns:///" + endpoint.host;
     if (!endpoint.plain) {
-      credentials = grpc::SslCredentials({.pem_root_certs = ReadFile(endpoint.ca),
-                                          .pem_private_key = ReadFile(endpoint.key),
-                                          .pem_cert_chain = ReadFile(endpoint.cert)});
+      // What cannot be read the handshake misses, and says so.
+      credentials = grpc::SslCredentials({.pem_root_certs = base::ReadWholeOrNothing(endpoint.ca),
+                                          .pem_private_key = base::ReadWholeOrNothing(endpoint.key),
+                                          .pem_cert_chain = base::ReadWholeOrNothing(endpoint.cert)});
     }
   }
   return grpc::CreateCustomChannel(target, credentials, arguments);

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -18,6 +20,7 @@
 #include "base/cli/wrong.h"
 #include "base/clock.h"
 #include "base/edit_distance.h"
+#include "base/files/whole_file.h"
 #include "base/version.h"
 #include "client/options/describe.h"
 #include "client/show/kind_tables.h"
@@ -75,6 +78,18 @@ ExitCode Usage(const std::string& message, const std::string& verb = "") {
                      (says_where ? "" : "; see profctl " + (verb.empty() ? "" : verb + " ") + "--help"));
   return ExitCode::kUsage;
 }
+
+// CLI11 would read on for as long as there are bytes.
+class OptionsFile : public CLI::ConfigTOML {
+ public:
+  std::vector<CLI::ConfigItem> from_config(std::istream& file) const override {
+    const base::Result<std::string> text = base::ReadWhole(file);
+    if (!text.ok())
+      throw CLI::ConfigError(text.status().In("the file of options, --client-config").message());
+    std::istringstream lines(*text);
+    return CLI::ConfigTOML::from_config(lines);
+  }
+};
 
 class CommandLine {
  public:
@@ -152,6 +167,7 @@ class CommandLine {
     app_.add_flag("--help-man", man_, "print profctl(1)")->group("");  // for packages: not in --help
     app_.add_flag("--help-options", option_tables_, "print the tables of docs/msprof.md")->group("");
     app_.add_flag("--help-kinds", kind_tables_, "print the tables of docs/kinds.md")->group("");
+    app_.config_formatter(std::make_shared<OptionsFile>());
     app_.set_config("--client-config", DefaultConfig(),
                     "a file of options that always hold, one a line: tls-ca = \"/etc/profd/ca.pem\"");
     app_.add_option("--user-preset", UserPresets(), "for profctl.conf: presets of your own, NAME=KINDS each")

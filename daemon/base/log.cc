@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/way.h"
 #include "daemon/base/log_level.h"
 
 namespace profd::base {
@@ -119,24 +120,6 @@ void SayWhatWasLost() {
   logs.aside->error("the log has lost {} lines: is its disk stuck?", lost - said);
 }
 
-// The file is opened by its name, now and whenever there is a next one: nobody else may put a link there.
-Status CheckPlace(const std::string& file) {
-  const size_t slash = file.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : file.substr(0, slash);
-  struct stat facts {};
-  if (::stat(folder.c_str(), &facts) == 0) {
-    const bool everybodys = (facts.st_mode & S_IWOTH) != 0 && (facts.st_mode & S_ISVTX) == 0;
-    if (everybodys || (facts.st_uid != 0 && facts.st_uid != ::geteuid())) {
-      return {Code::kInvalidArgument,
-              folder + " is " + (everybodys ? "everybody's" : "user " + std::to_string(facts.st_uid) + "'s") +
-                  " to write to, who could lead the log elsewhere: choose a folder that is root's alone"};
-    }
-  }
-  if (::lstat(file.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode))
-    return {Code::kInvalidArgument, file + " is a link: name the file itself"};
-  return Status::Ok();
-}
-
 }  // namespace
 
 Status CheckLogLevel(std::string_view level) {
@@ -148,7 +131,9 @@ Status CheckLogLevel(std::string_view level) {
 Status StartLog(std::string_view level, const std::string& file) {
   PROFD_RETURN_IF_ERROR(CheckLogLevel(level));
   const spdlog::level::level_enum parsed = spdlog::level::from_str(std::string(level));
-  if (const Status place = CheckPlace(file); !file.empty() && !place.ok()) return place.In("log.file");
+  if (!file.empty()) {
+    if (const Status place = CheckPlaceOf(file); !place.ok()) return place.In("log.file");
+  }
   try {
     std::shared_ptr<spdlog::sinks::sink> sink;
     if (file.empty()) {
@@ -190,7 +175,7 @@ Status StartAudit(const std::string& where) {
     logs.audit_sink = logs.logger->sinks().front();
     return Status::Ok();
   }
-  if (const Status place = CheckPlace(where); !place.ok()) return place.In("log.audit");
+  if (const Status place = CheckPlaceOf(where); !place.ok()) return place.In("log.audit");
   try {
     spdlog::file_event_handlers private_file;
     private_file.after_open = [](const spdlog::filename_t&, std::FILE* file) {

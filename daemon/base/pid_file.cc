@@ -5,11 +5,14 @@
 
 #include <cerrno>
 
+#include "base/files/way.h"
+
 namespace profd::base {
 
 Result<PidFile> PidFile::Write(const std::string& path) {
   if (path.empty()) return PidFile("", UniqueFd());
   const std::string what = "--pid-file " + path;
+  if (const Status place = CheckPlaceOf(path); !place.ok()) return place.In("--pid-file");
   UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file) return Status::FromErrno(what);
   struct flock lock {};  // of this process alone: what it forks holds none

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/edit_distance.h"
+#include "base/files/whole_file.h"
 #include "base/join.h"
 #include "daemon/config/config.h"
 
@@ -236,12 +237,12 @@ class Reader {
 }  // namespace
 
 Result<Config> LoadConfig(const std::string& path) {
+  const Result<std::string> text = base::ReadWhole(path);
+  if (!text.ok()) return text.status().In("config file");
   Config config;
   try {
-    const YAML::Node root = YAML::LoadFile(path);
+    const YAML::Node root = YAML::Load(*text);
     PROFD_RETURN_IF_ERROR(Reader(path, config).Read(root));
-  } catch (const YAML::BadFile&) {
-    return Status::FromErrno("config file " + path);
   } catch (const YAML::Exception& error) {
     return Status{Code::kInvalidArgument,
                   path + ":" + std::to_string(error.mark.line + 1) + ": " + error.msg};

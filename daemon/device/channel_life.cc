@@ -182,11 +182,12 @@ void ChannelHub::Impl::StopNow(const ChannelPtr& channel) {
 
 // `code` is the driver's; nothing when it did not answer in time.
 void ChannelHub::Impl::OnStopped(const ChannelPtr& channel, std::optional<int> code) {
-  SetStopping(channel->id.device, -1);
   const bool stuck = !code.has_value();
   Status status;
   if (stuck) {
+    reads_.LookAtOnce();
     status = Late("stopping", channel->first, std::min(options_.stop_timeout_ns, options_.driver_timeout_ns));
+    if (const std::string* hung = reads_.Hung(channel->id.device)) status = status.In(*hung);
   } else if (*code != driver::kOk) {
     status = Status(*code == driver::kBiuLoss ? Code::kDataLoss : CodeOf(*code),
                     "stopping " + Name(channel->first) + ": " + driver::DescribeCode(*code));
@@ -195,6 +196,7 @@ void ChannelHub::Impl::OnStopped(const ChannelPtr& channel, std::optional<int> c
     status = Status(Code::kDataLoss, "stopping " + Name(channel->first) + ": " + *hung);
   }
   PumpFor(channel->id).Remove(channel->id, !stuck, Guard([this, channel, status = std::move(status), stuck] {
+                                SetStopping(channel->id.device, -1);
                                 Answer(channel->stop_done, status);
                                 if (!stuck) return Forget(channel);
                                 channel->state = State::kStuck;

@@ -184,12 +184,15 @@ bool ChannelPump::Waits(const Channel& channel) {
   return channel.source.waits && !channel.joined && channel.source.stop->began_ns == 0;
 }
 
+// The driver has waited in vain for the channel to be read empty, and has discarded the rest.
+bool ChannelPump::IsDiscarded(const Channel& channel) {
+  const uint64_t began_ns = channel.source.stop->began_ns, returned_ns = channel.source.stop->returned_ns;
+  return returned_ns >= began_ns + kDiscardAfter && returned_ns >= channel.empty_ns + kDiscardAfter;
+}
+
 // At a stop that found us too slow.
 void ChannelPump::TellOfDiscard(Channel& channel) {
-  const uint64_t began_ns = channel.source.stop->began_ns, returned_ns = channel.source.stop->returned_ns;
-  if (channel.failures != 0 || returned_ns < began_ns + kDiscardAfter ||
-      returned_ns < channel.empty_ns + kDiscardAfter)
-    return;
+  if (channel.failures != 0 || !IsDiscarded(channel)) return;
   Report(
       channel, What::kDiscarded,
       "its ring was not empty a second after the stop: the driver has discarded the rest, and does not say "
@@ -308,6 +311,8 @@ bool ChannelPump::RunTasks() {
     // Of a thread that was given up: without what it was to read.
     const auto reads = std::exchange(task_->reads, std::nullopt);
     Channel* channel = reads ? FindIn(channels_, *reads) : nullptr;
+    // At the end of a channel of which nothing is left: a driver that is not well may hang in that read.
+    if (channel != nullptr && task_->may_lose && IsDiscarded(*channel)) channel = nullptr;
     if (channel != nullptr && ReadSome(*channel, task_->most_bytes, task_->may_lose) == Outcome::kGivenUp)
       return false;
     task_->run();

@@ -108,6 +108,7 @@ class ChannelPump {
   // -- the pump's thread; false, nothing or kGivenUp: it is so no more --
   void Body();
   bool RunTasks();
+  static bool IsDiscarded(const Channel& channel);
   void TellOfDiscard(Channel& channel);
   static bool Waits(const Channel& channel);
   std::optional<uint64_t> Sweep(uint64_t now_ns);

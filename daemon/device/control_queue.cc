@@ -17,8 +17,10 @@ namespace profd::device {
 namespace {
 // How long the destructor waits for calls that still run.
 constexpr std::chrono::milliseconds kFarewell{200};
-// So many times its time-out a call may wait for its turn at most, besides its own.
+// So many times its time-out a call may wait for its turn at most, besides its own …
 constexpr uint64_t kMostTurns = 3;
+// … while others return within half of its time-out: those that take longer wait for something in the driver.
+constexpr uint64_t kSoonShare = 2;
 }  // namespace
 
 struct ControlQueue::Job {
@@ -71,7 +73,7 @@ struct ControlQueue::State : std::enable_shared_from_this<State> {
   std::deque<std::shared_ptr<Job>> waiting;
   std::vector<std::shared_ptr<Job>> running;
   std::vector<std::shared_ptr<Worker>> workers;
-  uint64_t returned_ns = 0;  // when a call last did
+  uint64_t returned_ns = 0;  // when a call last did, soon
   bool closed = false;
 };
 
@@ -85,7 +87,8 @@ void ControlQueue::Submit(Call call) { state_->Submit(std::move(call)); }
 void ControlQueue::State::Submit(Call call) {
   auto job = std::make_shared<Job>();
   job->call = std::move(call);
-  job->patience = Alarm(job, options.patience_ns, &State::OnImpatient);
+  const uint64_t patience_ns = job->call.patience_ns != 0 ? job->call.patience_ns : options.patience_ns;
+  job->patience = Alarm(job, patience_ns, &State::OnImpatient);
   job->timeout = Alarm(job, job->call.timeout_ns, &State::OnTimeout);
 
   const std::lock_guard lock(mutex);
@@ -106,7 +109,8 @@ Timer::Id ControlQueue::State::Alarm(const std::shared_ptr<Job>& job, uint64_t d
 void ControlQueue::State::OnImpatient(const std::shared_ptr<Job>& job) {
   const std::lock_guard lock(mutex);
   const bool waits = std::find(waiting.begin(), waiting.end(), job) != waiting.end();
-  if (waits && Threads() < 1 + options.spares) StartWorker(true);
+  const uint32_t spares = job->call.spares != 0 ? job->call.spares : options.spares;
+  if (waits && Threads() < 1 + spares) StartWorker(true);
 }
 
 void ControlQueue::State::OnTimeout(const std::shared_ptr<Job>& job) {
@@ -173,9 +177,9 @@ std::deque<std::shared_ptr<ControlQueue::Job>>::iterator ControlQueue::State::Ru
                       [this](const std::shared_ptr<Job>& job) { return IsRunnable(*job); });
 }
 
-// Since when the driver has owed it a word: since it was submitted, or one before it returned. A call that
-// waits for its turn while others return waits for no driver that is stuck: a busy node may take long for
-// many.
+// Since when the driver has owed it a word: since it was submitted, or one before it returned soon. A call
+// that waits for its turn while others return waits for no driver that is stuck: a busy node may take long
+// for many.
 uint64_t ControlQueue::State::SilentSince(const Job& job) const {
   if (job.since_ns != 0) return job.since_ns;
   if (!IsRunnable(job)) return job.submitted_ns;
@@ -221,9 +225,11 @@ void ControlQueue::State::RunCalls(std::unique_lock<std::mutex>& lock, bool spar
     job->since_ns = SilentSince(*job);
     running.push_back(job);
     lock.unlock();
+    const uint64_t began_ns = base::MonotonicNs();
     job->call.work();
     lock.lock();
-    returned_ns = base::MonotonicNs();
+    if (const uint64_t now_ns = base::MonotonicNs(); now_ns - began_ns < job->call.timeout_ns / kSoonShare)
+      returned_ns = now_ns;
     std::erase(running, job);
     changed.notify_all();
     // Still under the lock: nothing is posted once Close() has returned.

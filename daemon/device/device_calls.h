@@ -27,6 +27,7 @@ class DeviceCalls {
 
  private:
   uint64_t TimeoutNs(bool ends) const;
+  uint64_t PatienceNs(bool ends) const;
   ControlQueue& QueueOf(uint32_t device);
 
   const HubOptions options_;

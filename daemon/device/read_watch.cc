@@ -7,6 +7,10 @@
 
 namespace profd::device {
 
+namespace {
+constexpr uint64_t kLooks = 4;  // in a time-out
+}  // namespace
+
 ReadWatch::ReadWatch(const Pumps& pumps, Timeouts timeouts, Timer& timer, Post post, Wishes wishes)
     : pumps_(pumps),
       timeouts_(timeouts),
@@ -16,13 +20,13 @@ ReadWatch::ReadWatch(const Pumps& pumps, Timeouts timeouts, Timer& timer, Post p
       self_(std::make_shared<ReadWatch*>(this)) {}
 
 void ReadWatch::Watch() {
-  const uint64_t interval_ns = TimeoutNs() / 2;
+  const uint64_t interval_ns = TimeoutNs() / kLooks;
   if (interval_ns_ != 0 && interval_ns_ <= interval_ns) return;
   if (interval_ns_ != 0) timer_.Cancel(next_);
   interval_ns_ = interval_ns;
   next_ = timer_.After(interval_ns, [this] {
     interval_ns_ = 0;
-    Look();
+    Look(TimeoutNs());
     if (wishes_.in_use()) Watch();
   });
 }
@@ -32,8 +36,9 @@ const std::string* ReadWatch::Hung(uint32_t device) const {
   return found == hung_.end() ? nullptr : &found->second;
 }
 
-void ReadWatch::Look() {
-  const uint64_t timeout_ns = TimeoutNs();
+void ReadWatch::LookAtOnce() { Look(timeouts_.stopping_ns / kLooks); }
+
+void ReadWatch::Look(uint64_t timeout_ns) {
   for (const auto& pump : pumps_) {
     const auto device = std::make_shared<uint32_t>(0);
     const auto returned = [post = post_, weak = std::weak_ptr(self_), pump = pump.get(), device] {

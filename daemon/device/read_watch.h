@@ -36,15 +36,18 @@ class ReadWatch {
   // `pumps` outlive it.
   ReadWatch(const Pumps& pumps, Timeouts timeouts, Timer& timer, Post post, Wishes wishes);
 
-  // Twice in a time-out, from then on, for as long as a channel is read. To be called as well when a stop
-  // begins: a stop of one device must not run out of time because another device holds the pump.
+  // Four times in a time-out, from then on, for as long as a channel is read. To be called as well when a
+  // stop begins: a stop of one device must not run out of time because another device holds the pump.
   void Watch();
+  // A call that ends something has not come back in time: whoever reads meanwhile, and has for a while, waits
+  // in vain, too.
+  void LookAtOnce();
   // Why a device that hangs is not read; nullptr: it does not hang.
   const std::string* Hung(uint32_t device) const;
 
  private:
   uint64_t TimeoutNs() const { return wishes_.stopping() ? timeouts_.stopping_ns : timeouts_.read_ns; }
-  void Look();
+  void Look(uint64_t timeout_ns);
   void OnReturned(ChannelPump& pump, uint32_t device);
 
   const Pumps& pumps_;

@@ -15,7 +15,7 @@ using format::Kind;
 
 namespace {
 
-constexpr size_t kMaxOpenFiles = 4096;
+constexpr size_t kMaxOpenFiles = 8192;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kRetryNs = 2'000'000;  // while chunks or the queue are short
 // What others read in our place is waited for until so long before the next sample, and within these limits.
@@ -26,6 +26,12 @@ size_t OpenFileLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
   return static_cast<size_t>(std::min<rlim_t>(kMaxOpenFiles, limit.rlim_cur / 2));
+}
+
+// Of all loops together.
+std::atomic<size_t>& OpenFilesLeft() {
+  static std::atomic<size_t> left{OpenFileLimit()};
+  return left;
 }
 
 uint64_t DeadlineNs(uint64_t index, uint32_t hz) { return (index * kSecondNs + hz - 1) / hz; }
@@ -39,8 +45,8 @@ bool HasKind(const SampleRequest& request, std::string_view kind) {
 
 SampleLoop::SampleLoop(SampleMailbox& mailbox)
     : mailbox_(mailbox),
-      budget_(OpenFileLimit()),
-      foreign_(OpenFileLimit()),
+      budget_(OpenFilesLeft()),
+      foreign_(OpenFileLimit() / 2),
       files_(budget_),
       reader_(files_, budget_, foreign_),
       processes_(budget_, foreign_) {}

@@ -1,9 +1,12 @@
 #include "daemon/host/sampler.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/thread.h"
 #include "daemon/host/probes/probe.h"
@@ -13,7 +16,8 @@ namespace profd::host {
 
 namespace {
 
-constexpr size_t kMaxTraces = 512;
+constexpr size_t kMaxTraces = 512;  // of a thread
+constexpr size_t kMostUsers = 32;   // with a thread of their own
 constexpr unsigned long kTimerSlackNs = 1000;
 
 base::Status Validate(const SampleRequest& request) {
@@ -33,12 +37,16 @@ base::Status Validate(const SampleRequest& request) {
   return base::Status::Ok();
 }
 
-}  // namespace
-
-class Sampler::Impl {
+// A thread "sample", while there is something to do for it.
+class SampleThread {
  public:
-  explicit Impl(Post post) : post_(std::move(post)) {}
-  ~Impl() { EndThread(); }
+  explicit SampleThread(Post post) : post_(std::move(post)) {}
+  ~SampleThread() { EndThread(); }
+  SampleThread(const SampleThread&) = delete;
+  SampleThread& operator=(const SampleThread&) = delete;
+
+  bool idle() const { return traces_.empty() && stopping_ == 0; }
+  bool Has(uint32_t trace) const { return traces_.contains(trace); }
 
   void Start(SampleRequest request, std::function<void(base::Status)> done) {
     base::Status status = Validate(request);
@@ -110,7 +118,12 @@ class Sampler::Impl {
   void BeginThread() {
     if (thread_.joinable()) return;
     thread_ = base::StartThread(
-        "sample", [this] { SampleLoop(mailbox_).Run(); }, kTimerSlackNs);
+        "sample",
+        [this] {
+          SampleLoop(mailbox_).Run();
+          ::malloc_trim(0);  // it may have looked at very much, and the next user begins with little
+        },
+        kTimerSlackNs);
   }
 
   void Send(std::unique_ptr<SampleCommand> command) {
@@ -134,17 +147,85 @@ class Sampler::Impl {
   const std::shared_ptr<int> alive_ = std::make_shared<int>();
 };
 
+}  // namespace
+
+class Sampler::Impl {
+ public:
+  explicit Impl(Post post) : post_(std::move(post)) { slots_.push_back(MakeSlot()); }
+
+  size_t ThreadOf(uid_t user) {
+    size_t free = 0;
+    for (size_t i = 1; i < slots_.size(); ++i) {
+      if (slots_[i].user == user && !slots_[i].thread->idle()) return i;
+      if (free == 0 && slots_[i].thread->idle()) free = i;
+    }
+    if (free == 0 && slots_.size() > kMostUsers) return 0;
+    if (free == 0) {
+      free = slots_.size();
+      slots_.push_back(MakeSlot());
+    }
+    slots_[free].user = user;
+    return free;
+  }
+
+  SampleThread& At(size_t thread) { return *slots_[thread].thread; }
+  // Any, where none has it.
+  SampleThread& With(uint32_t trace) {
+    const auto found =
+        std::ranges::find_if(slots_, [trace](const Slot& slot) { return slot.thread->Has(trace); });
+    return *(found == slots_.end() ? slots_.front() : *found).thread;
+  }
+
+  void Thin(uint32_t one_in) {
+    one_in_ = one_in;
+    for (const Slot& slot : slots_) slot.thread->Thin(one_in);
+  }
+
+  SamplerStats stats() const {
+    SamplerStats sum;
+    for (const Slot& slot : slots_) {
+      const SamplerStats of = slot.thread->stats();
+      sum.ticks += of.ticks;
+      sum.missed_ticks += of.missed_ticks;
+      sum.max_late_ns = std::max(sum.max_late_ns, of.max_late_ns);
+    }
+    return sum;
+  }
+
+ private:
+  struct Slot {
+    std::unique_ptr<SampleThread> thread;
+    uid_t user = 0;
+  };
+
+  Slot MakeSlot() const {
+    Slot slot{.thread = std::make_unique<SampleThread>(post_)};
+    slot.thread->Thin(one_in_);
+    return slot;
+  }
+
+  const Post post_;
+  uint32_t one_in_ = 1;
+  std::vector<Slot> slots_;  // the first is profd's own
+};
+
 Sampler::Sampler(Post post) : impl_(std::make_unique<Impl>(std::move(post))) {}
 Sampler::~Sampler() = default;
 
+size_t Sampler::ThreadOf(uid_t user) { return impl_->ThreadOf(user); }
+
 void Sampler::Start(SampleRequest request, std::function<void(base::Status)> done) {
-  impl_->Start(std::move(request), std::move(done));
+  SampleThread& known = impl_->With(request.trace);
+  SampleThread& thread = known.Has(request.trace) ? known : impl_->At(request.thread);
+  thread.Start(std::move(request), std::move(done));
 }
 
-void Sampler::Stop(uint32_t trace, std::function<void()> done) { impl_->Stop(trace, std::move(done)); }
+void Sampler::Stop(uint32_t trace, std::function<void()> done) {
+  impl_->With(trace).Stop(trace, std::move(done));
+}
 
 void Sampler::Read(ReadingRequest request, std::function<void(const HostReading&)> done) {
-  impl_->Read(std::move(request), std::move(done));
+  impl_->At(0).Read(std::move(request), std::move(done));
 }
 
 void Sampler::Thin(uint32_t one_in) { impl_->Thin(one_in); }

@@ -1,7 +1,11 @@
-// Host sampling on absolute deadlines: one thread reads /proc for all sessions and pushes rows in the
-// vendor's text layouts.
+// Host sampling on absolute deadlines: a thread reads /proc for all sessions of a user and pushes rows in the
+// vendor's text layouts. What it costs to look at somebody's processes, which may begin threads and programs
+// without end, is time of his thread: nobody else's samples wait for it.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,8 +29,8 @@ struct SamplerStats {
   uint64_t max_late_ns = 0;
 };
 
-// **Thread:** ctl only; callbacks run on ctl. Owns the thread "sample", which runs only while something is
-// sampled, or once something was read.
+// **Thread:** ctl only; callbacks run on ctl. Owns the threads "sample": one for each user who samples, as
+// long as he does, and one for what profd itself reads, and for users beyond the most.
 class Sampler {
  public:
   explicit Sampler(Post post);
@@ -34,6 +38,8 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
+  // Where this user's sessions are sampled. Good for a Start() of the same turn.
+  size_t ThreadOf(uid_t user);
   // kOk once every file that is known beforehand is announced. The rows of a process end with it, the rest
   // goes on.
   void Start(SampleRequest request, std::function<void(base::Status)> done);

@@ -3,11 +3,10 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
+#include "base/files/whole_file.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "base/version.h"
@@ -25,13 +24,6 @@ std::string HostName() {
   char name[256] = "";
   ::gethostname(name, sizeof name - 1);
   return name;
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 Status CheckLabels(const std::vector<std::string>& labels) {
@@ -71,11 +63,12 @@ Result<std::unique_ptr<Registrar>> Registrar::Start(const config::Config& config
   const config::Config::Remote& remote = config.remote;
   const bool has_certificates = !remote.cert.empty() && remote.plain == "off";
   PROFD_ASSIGN_OR_RETURN(
-      auto etcd, remote::Etcd::Open(registry.etcd, has_certificates
-                                                       ? remote::Credentials::Tls(ReadFile(remote.client_ca),
-                                                                                  ReadFile(remote.cert),
-                                                                                  ReadFile(remote.key))
-                                                       : remote::Credentials::None()));
+      auto etcd, remote::Etcd::Open(registry.etcd,
+                                    has_certificates
+                                        ? remote::Credentials::Tls(base::ReadWholeOrNothing(remote.client_ca),
+                                                                   base::ReadWholeOrNothing(remote.cert),
+                                                                   base::ReadWholeOrNothing(remote.key))
+                                        : remote::Credentials::None()));
   const std::string host =
       registry.host.empty() ? HostName() + remote.listen.substr(remote.listen.rfind(':')) : registry.host;
   return std::unique_ptr<Registrar>(new Registrar(std::move(etcd), registry, host));

@@ -253,6 +253,23 @@ class FaultsTest(harness.ProfdTest):
         self.assertIn("device 1 hangs", self.kind(again, "hbm", "device:1")["reason"])
         daemon.end(again["session"])
 
+    def test_a_device_that_is_not_read_ends_as_soon_with_many_kinds(self):
+        """Each stop takes the driver a second then, in which it waits to be read empty."""
+        for fault in ("ret: -1", "delay_ms: 600000"):
+            took = []
+            for collect in ("hbm", "hbm,llc,pcie,hccs,roce,nic,dvpp,dev-cpu,netdev"):
+                daemon = self.profd(sim=ONE + f"  - {{while: $DIR/fault, device: 1, call: read, {fault}}}\n")
+                session = daemon.begin("--collect", collect)["session"]
+                harness.wait_until(lambda: self.kind(daemon.status(session), "hbm", "device:1")["records"], "data")
+                daemon.begin_fault()
+                harness.wait_until(lambda: daemon.status(session)["degraded"], "the fault to be noticed")
+                begin = time.monotonic()
+                sealed = daemon.end(session)
+                took.append(time.monotonic() - begin)
+                self.unharmed(sealed, *((kind["kind"], "device:1") for kind in sealed["kinds"]))
+            with self.subTest(fault=fault):
+                self.assertLess(took[1], 2.5 * took[0], took)
+
     def test_a_read_that_comes_back_goes_on(self):
         daemon = self.profd(sim=ONE + "  - {while: $DIR/fault, device: 1, channel: 1, call: read, delay_ms: 600000}\n")
         started = daemon.begin("--collect", "hbm")

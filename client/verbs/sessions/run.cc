@@ -7,10 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
+#include "base/files/whole_file.h"
 #include "base/join.h"
 #include "client/verbs/program.h"
 #include "client/verbs/verb.h"
@@ -26,6 +25,8 @@ namespace fs = std::filesystem;
 constexpr int kCannotRun = 126;
 constexpr int kNoSuchCommand = 127;
 
+constexpr size_t kMostOfLibrary = 512 << 20;
+
 // What was there stays, and stays in front.
 void Append(const char* name, char separator, const std::string& value) {
   const char* present = std::getenv(name);
@@ -38,9 +39,8 @@ void Append(const char* name, char separator, const std::string& value) {
 // Ascend/mspti, history of csrc/include.
 bool ReportsToAnyone(const fs::path& library) {
   constexpr char kFunction[] = "msptiActivityIsEnabled";
-  std::ifstream file(library, std::ios::binary);
-  const std::string bytes(std::istreambuf_iterator<char>(file), {});
-  return bytes.find(kFunction) != std::string::npos;
+  const base::Result<std::string> bytes = base::ReadWhole(library, kMostOfLibrary);
+  return bytes.ok() && bytes->find(kFunction) != std::string::npos;
 }
 
 }  // namespace

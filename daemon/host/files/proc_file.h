@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -13,20 +14,37 @@
 
 namespace profd::host {
 
-// How many descriptors may be kept open; files beyond it are opened for every reading.
+// How many descriptors may be kept open; files beyond it are opened for every reading. Several that share
+// `left` have no more each than what they leave to the others.
 // **Thread:** sample.
 class FdBudget {
  public:
   explicit FdBudget(size_t limit) : left_(limit) {}
+  explicit FdBudget(std::atomic<size_t>& left) : left_(SIZE_MAX), shared_left_(&left) {}
   bool TryTake() {
-    if (left_ == 0) return false;
+    if (left_ == 0 || !TakeShared()) return false;
     --left_;
+    ++taken_;
     return true;
   }
-  void GiveBack() { ++left_; }
+  void GiveBack() {
+    ++left_;
+    --taken_;
+    if (shared_left_ != nullptr) shared_left_->fetch_add(1, std::memory_order_relaxed);
+  }
 
  private:
-  size_t left_;
+  bool TakeShared() {
+    if (shared_left_ == nullptr) return true;
+    size_t left = shared_left_->load(std::memory_order_relaxed);
+    do {
+      if (left <= taken_) return false;
+    } while (!shared_left_->compare_exchange_weak(left, left - 1, std::memory_order_relaxed));
+    return true;
+  }
+
+  size_t left_, taken_ = 0;
+  std::atomic<size_t>* const shared_left_ = nullptr;
 };
 
 // "/proc/NAME", "/proc/PID/NAME" or "/proc/PID/task/TID/NAME".

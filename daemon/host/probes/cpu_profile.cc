@@ -1,7 +1,8 @@
 // host-cpu-profile: the kernel interrupts each CPU so many times a second and says who ran, with the call
 // chain. One event per CPU, not per thread: nothing is to be opened for new threads and children, and their
-// number does not matter. What is not of the session's processes is dropped by the scout, which makes lines
-// of the rest; here they go to their files.
+// number does not matter. What the kernel tells of births may get lost behind what others make it tell, so
+// scouts are told of them, too. What is not of the session's processes is dropped by the scout, which makes
+// lines of the rest; here they go to their files.
 #include "format/decode/host/cpu_profile.h"
 
 #include <memory>
@@ -25,7 +26,7 @@ std::unique_ptr<Probe> MakeCpuProfileProbe(const ProbeOptions& options, const Pr
                                                         .samples = std::string(format::kCpuProfileFile),
                                                         .names = std::string(format::kCpuProfileNamesFile)},
                                       &OnCpuWork, ScoutOrder{.hz = options.hz, .hardware = hardware},
-                                      ScoutProbe::Births::kHeardOf,
+                                      ScoutProbe::Births::kToldOf,
                                       hardware ? "CPU cycles" : "software clock: no hardware counters here");
 }
 

@@ -28,6 +28,8 @@ struct CodeMapping {
   uint64_t begin = 0, end = 0;
   uint64_t file_offset = 0;  // of `begin`
   uint32_t module = 0;       // by its number; 0: memory without a file, of a JIT
+
+  friend bool operator==(const CodeMapping&, const CodeMapping&) = default;
 };
 
 // **Thread:** one.

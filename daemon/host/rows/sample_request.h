@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,8 +39,9 @@ struct SampleRequest {
   uint32_t trace = 0;
   uint32_t first_stream = 0;  // stream numbers from here up are the sampler's to give out
   std::vector<ProbeRequest> probes;
-  std::vector<pid_t> pids;  // targets: they, their threads and their children; empty = whole host
-  chunk::Pipe* pipe = nullptr;
+  std::vector<pid_t> pids;      // targets: they, their threads and their children; empty = whole host
+  size_t thread = 0;            // Sampler::ThreadOf(); 0: profd's own
+  chunk::Pipe* pipe = nullptr;  // from that thread
   // What the writer is told of a new file ("host_cpu.data", "<pid>-Memory.data"; folder "host" or profd's
   // own), counted in `stats`. Called on the thread "sample". "host_disk.data" has to be one slice: its reader
   // counts lines from one start_time per slice.

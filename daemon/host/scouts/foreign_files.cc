@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <mutex>
 #include <utility>
 
 #include "base/clock.h"
@@ -25,6 +26,15 @@ constexpr uint64_t kTryAgainNs = kSecondNs;
 constexpr uid_t kOthers = static_cast<uid_t>(-1);
 constexpr size_t kMostAtOnce = 1024;  // files, so that the answer is no longer than may be said
 static_assert(kMostAtOnce * (sizeof(FileText) + kMostTextBytes) <= TextChannel::kMostBytes);
+
+struct Taken {
+  std::mutex mutex;
+  std::vector<bool> places;
+};
+Taken& TheTaken() {
+  static auto* taken = new Taken;
+  return *taken;
+}
 
 // So many off the end, at most.
 std::vector<uint64_t> TakeSome(std::vector<uint64_t>& keys) {
@@ -79,22 +89,25 @@ uid_t ForeignFiles::Shared(uid_t user) const {
   return readers_.contains(user) || readers_.size() < kMostReaders ? user : kOthers;
 }
 
-ForeignFiles::Reader& ForeignFiles::ReaderOf(uid_t user) {
-  const auto [entry, is_new] = readers_.try_emplace(user);
-  if (is_new) {
-    size_t place = 0;
-    while (std::ranges::any_of(readers_, [&, own = &entry->second](const auto& other) {
-      return &other.second != own && other.second.place == place;
-    }))
-      ++place;
-    entry->second.place = place;
-  }
-  return entry->second;
+ForeignFiles::Place::Place() {
+  const std::lock_guard lock(TheTaken().mutex);
+  std::vector<bool>& places = TheTaken().places;
+  places.resize(StandIn::Board().size());
+  const auto free = std::ranges::find(places, false);
+  if (free == places.end()) return;
+  *free = true;
+  number_ = static_cast<size_t>(free - places.begin());
+}
+
+ForeignFiles::Place::~Place() {
+  if (!number_) return;
+  const std::lock_guard lock(TheTaken().mutex);
+  TheTaken().places[*number_] = false;
 }
 
 uint64_t ForeignFiles::Add(bool io, pid_t pid, pid_t tid, uid_t user) {
   user = Shared(user);
-  ++ReaderOf(user).files;
+  ++readers_[user].files;
   files_[++last_key_] = {.user = user, .pid = pid, .tid = tid, .io = io, .text = {}, .late_since_ns = {}};
   return last_key_;
 }
@@ -166,6 +179,7 @@ void ForeignFiles::Ask() {
 
 bool ForeignFiles::Send(Reader& reader, uid_t user) {
   const uint64_t now_ns = base::MonotonicNs();
+  if (!reader.place.number()) return false;
   if (!reader.stand_in) {
     if (now_ns < reader.try_again_ns) return false;
     reader.try_again_ns = now_ns + kTryAgainNs;
@@ -174,7 +188,7 @@ bool ForeignFiles::Send(Reader& reader, uid_t user) {
     reader.stand_in.emplace(std::move(started).value());
   }
   std::string request;
-  Append(request, FileRound{.place = reader.place, .most_open = most_open_});
+  Append(request, FileRound{.place = *reader.place.number(), .most_open = most_open_});
   for (const uint64_t key : TakeSome(reader.forgotten))
     Append(request, FileOrder{.key = key, .what = FileOrder::What::kForget});
   for (const uint64_t key : TakeSome(reader.wanted)) {
@@ -221,7 +235,7 @@ void ForeignFiles::GiveUp(Reader& reader) {
   reader.stand_in.reset();
   reader.asked = false;
   reader.forgotten.clear();
-  const uint64_t pid = StandIn::Board()[reader.place].exchange(0);
+  const uint64_t pid = StandIn::Board()[*reader.place.number()].exchange(0);
   const bool known = std::ranges::any_of(files_, [&](const auto& entry) {
     return static_cast<uint64_t>(entry.second.pid) == pid && &readers_.at(entry.second.user) == &reader;
   });

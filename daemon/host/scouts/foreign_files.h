@@ -55,9 +55,21 @@ class ForeignFiles {
     // When it was asked for, of an answer that came too late and that nobody has had yet.
     std::optional<uint64_t> late_since_ns;
   };
+  // On StandIn::Board(), of all that profd has; none where there is no more.
+  class Place {
+   public:
+    Place();
+    ~Place();
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    std::optional<size_t> number() const { return number_; }
+
+   private:
+    std::optional<size_t> number_;
+  };
   // Of one user.
   struct Reader {
-    size_t place = 0;
+    Place place;
     std::optional<StandIn> stand_in;
     size_t files = 0;
     std::vector<uint64_t> wanted, forgotten;
@@ -74,7 +86,6 @@ class ForeignFiles {
   void Want(uint64_t key);
   ssize_t Read(uint64_t key, char* buffer, size_t size);
 
-  Reader& ReaderOf(uid_t user);
   uid_t Shared(uid_t user) const;
   enum class InTime : bool { kNo, kYes };
   bool Send(Reader& reader, uid_t user);

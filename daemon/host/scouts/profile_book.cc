@@ -34,6 +34,11 @@ std::string_view TextAt(PerfRecord record, size_t at, size_t max) {
   return {text, ::strnlen(text, std::min(max, record.size() - at))};
 }
 
+// Of a record that is no sample.
+uint64_t TimeAtEnd(PerfRecord record) {
+  return record.size() < kIdsAtEnd ? 0 : LoadAt<uint64_t>(record, record.size() - kIdsAtEnd + 8);
+}
+
 bool MayBePython(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return name.starts_with("python") || name.starts_with("libpython");
@@ -68,9 +73,41 @@ struct ProfileBook::Sample {
 };
 
 void ProfileBook::TakeIn(pid_t pid, std::string_view name) {
-  if (members_.contains(pid)) return;
+  if (members_.contains(pid) || !ProcessExists(pid)) return;
   Member& member = NewMember(pid, name);
-  ReadCode(pid, [&](const CodeMapping& mapping, Module module) { Map(member, mapping, std::move(module)); });
+  member.taken_in_ns = base::RawNs();
+  for (const CodeMapping& mapping : CodeOf(pid)) Map(member, mapping);
+}
+
+void ProfileBook::Relearn() {
+  std::erase_if(members_, [this](const auto& entry) {
+    if (ProcessExists(entry.first)) return false;
+    if (entry.second.python) --pythons_;
+    return true;
+  });
+  for (auto& [pid, member] : members_) {
+    const std::vector<CodeMapping> now = CodeOf(pid);
+    const bool same = std::ranges::all_of(now, [&code = member.code](const CodeMapping& mapping) {
+      const CodeMapping* known = code.Find(mapping.begin);
+      return known != nullptr && *known == mapping;
+    });
+    if (same) continue;
+    if (std::exchange(member.python, std::nullopt)) --pythons_;
+    member.looked_for_python = false;
+    member.beginnings.clear();
+    member.images.clear();
+    member.code.Clear();
+    for (const CodeMapping& mapping : now) Map(member, mapping);
+  }
+}
+
+std::vector<CodeMapping> ProfileBook::CodeOf(pid_t pid) {
+  std::vector<CodeMapping> code;
+  ReadCode(pid, [&](CodeMapping mapping, Module module) {
+    mapping.module = NumberOf(std::move(module));
+    code.push_back(mapping);
+  });
+  return code;
 }
 
 ProfileBook::Member& ProfileBook::NewMember(pid_t pid, std::string_view name) {
@@ -111,12 +148,13 @@ void ProfileBook::Take(PerfRecord record, const KernelNames& kernel) {
       break;
     case PERF_RECORD_COMM:
       if (member == members_.end()) break;
-      if ((header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0) NewMember(pid, TextAt(record, 16, 16));
+      if ((header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0 && TimeAtEnd(record) >= member->second.taken_in_ns)
+        NewMember(pid, TextAt(record, 16, 16));
       member->second.named.insert(second);
       Name("thread", pid, second, TextAt(record, 16, 16));
       break;
     case PERF_RECORD_FORK:
-      if (pid != second) TakeFork(pid, second);
+      if (pid != second) TakeFork(pid, second, TimeAtEnd(record));
       break;
     case PERF_RECORD_EXIT:
       // Its number may already be another's, whose birth then is still to come.
@@ -190,7 +228,9 @@ void ProfileBook::EndWaits(uint64_t now_ns, const KernelNames& kernel) {
   ForgetWaits();
 }
 
-void ProfileBook::TakeFork(pid_t child, pid_t parent) {
+void ProfileBook::TakeFork(pid_t child, pid_t parent, uint64_t time_ns) {
+  if (const auto known = members_.find(child); known != members_.end() && time_ns < known->second.taken_in_ns)
+    return;  // it was told of sooner
   const auto of = members_.find(parent);
   if (of == members_.end()) {
     // The number of one that has gone.
@@ -220,28 +260,32 @@ void ProfileBook::TakeMapping(PerfRecord record, Member& member) {
                 .minor = LoadAt<uint32_t>(record, 44),
                 .inode = LoadAt<uint64_t>(record, 48),
                 .path = std::string(TextAt(record, kPathAt, kMaxPathBytes))};
-  Map(member, {begin, begin + LoadAt<uint64_t>(record, 24), LoadAt<uint64_t>(record, 32), 0},
-      std::move(module));
+  Map(member, {begin, begin + LoadAt<uint64_t>(record, 24), LoadAt<uint64_t>(record, 32),
+               NumberOf(std::move(module))});
 }
 
-void ProfileBook::Map(Member& member, CodeMapping mapping, Module module) {
-  if (!IsAnonymous(module.path)) {
-    const auto number = first_number_ + static_cast<uint32_t>(modules_.size()) + 1;
-    const auto [known, is_new] = modules_.try_emplace(std::move(module), number);
-    mapping.module = known->second;
-    if (is_new) {
-      std::string& row = lines.names;
-      row += "module ";
-      AppendNumber(row, known->second);
-      row += ' ';
-      AppendNumber(row, known->first.major);
-      row += ':';
-      AppendNumber(row, known->first.minor);
-      row += ' ';
-      AppendNumber(row, known->first.inode);
-      row += ' ' + base::OneLine(known->first.path, kMaxPathBytes) + '\n';
-      if (MayBePython(known->first.path)) python_modules_.insert(number);
-    }
+// 0: of memory without a file.
+uint32_t ProfileBook::NumberOf(Module module) {
+  if (IsAnonymous(module.path)) return 0;
+  const auto number = first_number_ + static_cast<uint32_t>(modules_.size()) + 1;
+  const auto [known, is_new] = modules_.try_emplace(std::move(module), number);
+  if (!is_new) return known->second;
+  std::string& row = lines.names;
+  row += "module ";
+  AppendNumber(row, number);
+  row += ' ';
+  AppendNumber(row, known->first.major);
+  row += ':';
+  AppendNumber(row, known->first.minor);
+  row += ' ';
+  AppendNumber(row, known->first.inode);
+  row += ' ' + base::OneLine(known->first.path, kMaxPathBytes) + '\n';
+  if (MayBePython(known->first.path)) python_modules_.insert(number);
+  return number;
+}
+
+void ProfileBook::Map(Member& member, const CodeMapping& mapping) {
+  if (mapping.module != 0) {
     member.images.erase(mapping.module);
     if (python_modules_.contains(mapping.module) && !member.python) member.looked_for_python = false;
   }

@@ -38,6 +38,9 @@ class ProfileBook {
 
   // Of the members: their code is read, and names are written. Those that are known already are left.
   void TakeIn(pid_t pid, std::string_view name);
+  // Records of where code comes and goes have got lost: of the members it is read anew, and who has gone is
+  // forgotten.
+  void Relearn();
   // Samples have come of it, and it is no member.
   bool IsStranger(pid_t pid) const { return strangers_.contains(pid); }
   // It was born or has ended: another may have its number.
@@ -72,6 +75,7 @@ class ProfileBook {
   };
   struct Member {
     std::string name;
+    uint64_t taken_in_ns = 0;  // what was recorded before is known; 0: it was heard of
     CodeMap code;
     std::unordered_set<pid_t> named;  // threads
     ProcessMemory memory;
@@ -92,9 +96,11 @@ class ProfileBook {
   enum class Python : bool { kLeftOut, kRead };
 
   Member& NewMember(pid_t pid, std::string_view name);
-  void TakeFork(pid_t child, pid_t parent);
+  void TakeFork(pid_t child, pid_t parent, uint64_t time_ns);
   void TakeMapping(PerfRecord record, Member& member);
-  void Map(Member& member, CodeMapping mapping, Module module);
+  uint32_t NumberOf(Module module);
+  std::vector<CodeMapping> CodeOf(pid_t pid);
+  void Map(Member& member, const CodeMapping& mapping);
   void TakeSwitch(PerfRecord record, const KernelNames& kernel);
   void TakeWait(const Wait& wait, uint64_t end_ns, const KernelNames& kernel);
   // It stands for `period`.

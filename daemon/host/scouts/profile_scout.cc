@@ -22,6 +22,7 @@ namespace {
 constexpr uint32_t kStackBytes = 8192, kOftenHz = 125, kStackBytesOften = 2048, kStackBytesOfWait = 2048;
 constexpr size_t kRingBytes = 256 << 10;  // a quarter of a second of whole stacks
 constexpr size_t kOffCpuRingBytes = 512 << 10;
+constexpr size_t kNewsRingBytes = 64 << 10;
 constexpr uint64_t kMillisecondNs = 1'000'000, kSecondNs = 1'000'000'000;
 constexpr uint64_t kPeriodNs = 50 * kMillisecondNs, kSliceNs = kMillisecondNs / 2;
 // What Python's functions were at a sample, or where a wait began, is read after it: twice as much later, at
@@ -35,23 +36,47 @@ constexpr uint64_t kMostSwitchesPerSecond = 10'000;
 // going.
 constexpr uint64_t kSampleBudgetNs = 100'000, kSwitchBudgetNs = 10'000;
 constexpr uint64_t kFirstBudgetNs = 20 * kMillisecondNs;
+// Between two readings of the members' code, where news of it have got lost.
+constexpr uint64_t kRelearnNs = kSecondNs;
 // Of lines that nobody has taken: then the rings keep the rest.
 constexpr size_t kMostLineBytes = 8 << 20;
 
-// What a ProfileBook reads: samples with stacks, of which `stack_bytes` are copied, and where code comes and
-// goes. The event is not enabled yet.
+// Records of all kinds have the same end.
+void AskForTimes(perf_event_attr& attr) {
+  attr.size = sizeof attr;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC_RAW;
+  attr.disabled = 1;
+}
+
+// Where code comes and goes.
+void AskForNews(perf_event_attr& attr) {
+  attr.mmap = attr.mmap2 = 1;
+  attr.comm = attr.comm_exec = 1;
+  attr.task = 1;
+}
+
+// What a ProfileBook reads: samples with stacks, of which `stack_bytes` are copied. The event is not enabled
+// yet.
 void AskForStacks(perf_event_attr& attr, uint32_t stack_bytes) {
+  AskForTimes(attr);
   attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
                      PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
   attr.sample_regs_user = UserRegisters::Mask();
   attr.sample_stack_user = stack_bytes;
-  attr.disabled = 1;
-  attr.mmap = attr.mmap2 = 1;
-  attr.comm = attr.comm_exec = 1;
-  attr.task = 1;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC_RAW;
+}
+
+// Of everything that runs on a CPU: on it the kernel tells of everybody's mappings, however many somebody
+// makes. So they have a ring of their own, and do not take the samples' room.
+perf_event_attr NewsAttributes() {
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  AskForTimes(attr);
+  AskForNews(attr);
+  return attr;
 }
 
 perf_event_attr SwitchCounter() {
@@ -114,6 +139,7 @@ perf_event_attr OffCpuAttributes() {
   attr.sample_period = 1;
   attr.context_switch = 1;
   AskForStacks(attr, kStackBytesOfWait);
+  AskForNews(attr);
   return attr;
 }
 
@@ -154,13 +180,17 @@ Status ProfileScout::Open(const ScoutOrder& order, const std::vector<NamedPid>& 
     PROFD_ASSIGN_OR_RETURN(PerfRing ring,
                            PerfRing::Open(OnCpuAttributes(order.hz, order.hardware), -1, cpu, kRingBytes));
     cpus_.push_back(std::move(ring));
+    PROFD_ASSIGN_OR_RETURN(PerfRing news, PerfRing::Open(NewsAttributes(), -1, cpu, kNewsRingBytes));
+    news_.push_back(std::move(news));
   }
   return Status::Ok();
 }
 
 void ProfileScout::Enable(bool enable) {
   if (threads_) enable ? threads_->Enable() : threads_->Disable();
-  for (PerfRing& ring : cpus_) enable ? ring.Enable() : ring.Disable();
+  for (std::vector<PerfRing>* rings : {&news_, &cpus_}) {
+    for (PerfRing& ring : *rings) enable ? ring.Enable() : ring.Disable();
+  }
 }
 
 void ProfileScout::TakeIn(const std::vector<NamedPid>& members) {
@@ -196,21 +226,39 @@ void ProfileScout::End() {
 }
 
 void ProfileScout::EmptyRings() {
-  for (PerfRing& ring : threads_ ? threads_->rings() : cpus_) {
-    ring.Drain([this](PerfRecord record) {
-      const auto type = LoadAt<perf_event_header>(record, 0).type;
-      const auto pid = LoadAt<pid_t>(record, 8);
-      if (type == PERF_RECORD_SAMPLE && book_->IsStranger(pid)) return;
-      if (type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) book_->ForgetStranger(pid);
-      records_.Add(record, TimeOf(record));
+  const auto take = [this](PerfRecord record) {
+    const auto type = LoadAt<perf_event_header>(record, 0).type;
+    const auto pid = LoadAt<pid_t>(record, 8);
+    if (type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) {
+      book_->ForgetStranger(pid);
+    } else if (type != PERF_RECORD_LOST && type != PERF_RECORD_SWITCH && book_->IsStranger(pid)) {
+      return;
+    }
+    records_.Add(record, TimeOf(record));
+  };
+  for (PerfRing& ring : threads_ ? threads_->rings() : cpus_) ring.Drain(take);
+  for (PerfRing& ring : news_) {
+    ring.Drain([&](PerfRecord record) {
+      const bool lost = LoadAt<perf_event_header>(record, 0).type == PERF_RECORD_LOST;
+      lost ? static_cast<void>(news_lost_ = true) : take(record);
     });
   }
+}
+
+// What somebody's flood of news has cost is read anew.
+void ProfileScout::Relearn() {
+  const uint64_t now_ns = base::MonotonicNs();
+  if (!news_lost_ || now_ns - relearned_at_ns_ < kRelearnNs) return;
+  news_lost_ = false;
+  relearned_at_ns_ = now_ns;
+  book_->Relearn();
 }
 
 void ProfileScout::Take(uint64_t until_ns) {
   if (!kernel_) kernel_ = names_.get();
   GovernCost();
   records_.TakeUntil(until_ns, [this](PerfRecord record) { book_->Take(record, *kernel_); });
+  Relearn();
   book_->LookAtWaits(*kernel_);
   book_->CloseMemories();
   HandOver();

@@ -41,6 +41,7 @@ class ProfileScout final : public Scout {
   base::Status Open(const ScoutOrder& order, const std::vector<NamedPid>& members);
   void Enable(bool enable);
   void EmptyRings();
+  void Relearn();
   void Take(uint64_t until_ns);
   void GovernCost();
   void GovernSwitches();
@@ -49,13 +50,15 @@ class ProfileScout final : public Scout {
 
   const ProfileBook::What what_;
   std::string note_;
-  std::vector<PerfRing> cpus_;           // on-CPU
+  std::vector<PerfRing> cpus_, news_;    // on-CPU
   std::optional<ThreadEvents> threads_;  // off-CPU
   PerfRecords records_;                  // those whose turn it is not yet
   std::optional<ProfileBook> book_;
   std::future<std::shared_ptr<const KernelNames>> names_;
   std::shared_ptr<const KernelNames> kernel_;  // nullptr: they are still to come
   uint64_t drained_at_ns_ = 0;
+  bool news_lost_ = false;  // since the members' code was read
+  uint64_t relearned_at_ns_ = 0;
   uint64_t cost_begin_ns_ = 0, cost_cpu_ns_ = 0, cost_samples_ = 0, cost_switches_ = 0;  // of this second
   uint64_t second_begin_ns_ = 0, second_switches_ = 0;
   uint64_t resting_since_ns_ = 0, counted_before_ = 0;  // 0: the events do not rest

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/files/whole_file.h"
 #include "daemon/rpc/relay/relay_call.h"
 #include "daemon/rpc/relay/relay_check.h"
 
@@ -31,13 +31,6 @@ std::vector<std::string> Patterns(const std::string& list) {
     patterns.push_back(item.substr(begin, item.find_last_not_of(' ') - begin + 1));
   }
   return patterns;
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 }  // namespace
@@ -67,8 +60,9 @@ Status RelayService::May(const base::Result<auth::Caller>& caller, const v1::Rel
 }
 
 std::shared_ptr<remote::Ways> RelayService::Ways() {
-  std::array<std::string, 3> now = {ReadFile(remote_.client_ca), ReadFile(remote_.cert),
-                                    ReadFile(remote_.key)};
+  std::array<std::string, 3> now = {base::ReadWholeOrNothing(remote_.client_ca),
+                                    base::ReadWholeOrNothing(remote_.cert),
+                                    base::ReadWholeOrNothing(remote_.key)};
   const std::lock_guard lock(mutex_);
   if (ways_ == nullptr || now != certificates_) {
     ways_ = std::make_shared<remote::Ways>(remote::Credentials::Tls(now[0], now[1], now[2]), kMostKept);

@@ -76,7 +76,8 @@ void Trace::StartHost(std::function<void()> done) {
   request.trace = setup_.id;
   request.first_stream = static_cast<uint32_t>(channels_.size());
   request.pids = setup_.pids;
-  request.pipe = writer_->sampler;
+  request.thread = services_.sampler.ThreadOf(setup_.owner.uid);
+  request.pipe = &services_.writers.SamplerPipe(*writer_, request.thread);
   std::vector<std::shared_ptr<host::ProbeOutcome>> outcomes;
   for (const HostKind& kind : host_kinds_) {
     outcomes.push_back(std::make_shared<host::ProbeOutcome>());

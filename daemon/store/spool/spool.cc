@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 
+#include "base/files/way.h"
 #include "daemon/store/files/identity.h"
 
 namespace profd::store {
@@ -40,6 +42,11 @@ Result<UniqueFd> OpenOrMake(int parent, const std::string& name, const std::stri
   if (dir) return dir;
   if (errno == ENOTDIR || errno == ELOOP) return Status(Code::kInvalidArgument, path + " is not a directory");
   return Status::FromErrno("open directory " + path);
+}
+
+// Without slashes at the end, behind which a link would be followed.
+std::filesystem::path PlaceOf(const std::string& spool) {
+  return spool.substr(0, spool.find_last_not_of('/') + 1);
 }
 
 Status StatOf(int fd, const std::string& path, struct stat* found) {
@@ -80,6 +87,13 @@ Result<UniqueFd> MakeAs(int top, const std::string& user, uid_t uid, gid_t gid, 
 
 }  // namespace
 
+Result<UniqueFd> OpenAboveSpool(const std::string& spool) {
+  Result<UniqueFd> above =
+      base::OpenWay(PlaceOf(spool).parent_path(), IfMissing::kFail, base::Trust::kFolders);
+  if (!above.ok()) return above.status().In("spool " + spool);
+  return above;
+}
+
 Result<UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid, const std::string& user,
                               IfMissing missing) {
   if (user.empty() || user == "." || user == ".." || user.find('/') != std::string::npos) {
@@ -89,7 +103,9 @@ Result<UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid, co
   static std::mutex making;
   const std::lock_guard lock(making);
   bool made = false;
-  PROFD_ASSIGN_OR_RETURN(const UniqueFd top, OpenOrMake(AT_FDCWD, spool, spool, missing, &made));
+  PROFD_ASSIGN_OR_RETURN(const UniqueFd above, OpenAboveSpool(spool));
+  PROFD_ASSIGN_OR_RETURN(const UniqueFd top,
+                         OpenOrMake(above.get(), PlaceOf(spool).filename(), spool, missing, &made));
   if (made && ::fchmod(top.get(), kSpoolMode) != 0) return Status::FromErrno("chmod " + spool);
   struct stat found {};
   PROFD_RETURN_IF_ERROR(StatOf(top.get(), spool, &found));

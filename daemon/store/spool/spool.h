@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/files/way.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
 
@@ -15,8 +16,11 @@ namespace profd::store {
 // profd's own folder in the spool, which nobody else enters.
 inline constexpr char kPrivateFolder[] = ".profd";
 
-enum class IfMissing : uint8_t { kMake, kFail };  // kFail: kNotFound
+using base::IfMissing;  // kFail: kNotFound
 
+// The folder that the spool is in; an error where somebody else could put another in the place of the spool,
+// or of a folder on the way to it.
+base::Result<base::UniqueFd> OpenAboveSpool(const std::string& spool);
 // Opens `<spool>/<user>`; what is missing of it is made: the spool 0711 and profd's own, the folder 0750 and
 // the user's. Neither may be a symbolic link, nor a directory that others could have put there.
 base::Result<base::UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid,

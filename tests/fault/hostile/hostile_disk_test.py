@@ -142,9 +142,10 @@ class HostileDiskTest(siege.Siege):
             self.assertLess(most_kib() - before, NAMES_KIB)
         self.assertLess(daemon.log.stat().st_size - said, 100_000)
 
-    def test_links_where_the_logs_are(self):
-        """Whoever may write to the folder of the logs has profd write nowhere else by that."""
-        place = pathlib.Path(tempfile.mkdtemp(prefix="profd-hostile-log-"))
+    def test_ways_that_others_can_lead_elsewhere(self):
+        """Whoever may write to a folder of the log, the spool or the pid file, or to any above it, or has a link on the way there,
+        has profd write nowhere else by that."""
+        place = pathlib.Path(tempfile.mkdtemp(prefix="profd-hostile-way-"))
         self.addCleanup(shutil.rmtree, place, ignore_errors=True)
         os.chmod(place, 0o755)
         precious = place / "precious"
@@ -158,25 +159,49 @@ class HostileDiskTest(siege.Siege):
             os.chown(made, owner, owner)
             return made
 
-        his, everybodys, roots = (folder(*each) for each in (("his", siege.USER, 0o755), ("everybodys", 0, 0o777), ("roots", 0, 0o755)))
-        # Each by itself is a reason, whatever lies there.
-        cases = [(where, planted, said) for where, said in ((his, f"user {siege.USER}'s to write to"), (everybodys, "everybody's to write to"))
-                 for planted in (True, False)] + [(roots, True, "is a link: name the file itself")]
-        for key, (where, planted, said) in itertools.product(("file", "audit"), cases):
-            with self.subTest(key, where=where.name, planted=planted):
+        his, everybodys, roots, sticky = (folder(*each) for each in (
+            ("his", siege.USER, 0o755), ("everybodys", 0, 0o777), ("roots", 0, 0o755), ("sticky", 0, 0o1777)))
+        for above in (his, everybodys, sticky):
+            folder(f"{above.name}/roots", 0, 0o755)
+        (sticky / "link").symlink_to(roots)
+        os.chown(sticky / "link", siege.USER, siege.USER, follow_symlinks=False)
+        (roots / "link").symlink_to(his / "roots")
+        by_user, by_all = f"user {siege.USER}'s to write to", "everybody's to write to"
+        above = [(his / "roots", by_user), (everybodys / "roots", by_all), (sticky / "link", f"is a link of user {siege.USER}'s"),
+                 (roots / "link", by_user)]
+        logs = [*above, (his, by_user), (everybodys, by_all), (sticky, by_all)]
+
+        def refused(said, *arguments, settings="", spool=place / "spool"):
+            config.write_text(settings)
+            done = subprocess.run([str(harness.PROFD), "--socket", str(place / "sock"), "--output-root", str(spool),
+                                   "--config", str(config), *map(str, arguments)], capture_output=True, text=True, check=False,
+                                  timeout=harness.PATIENCE_S)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(said, done.stderr)
+            return done.stderr
+
+        for key, (where, said), planted in itertools.product(("file", "audit"), logs, (True, False)):
+            with self.subTest(key, where=where.relative_to(place), planted=planted):  # each by itself is a reason, whatever lies there
                 log = where / "log"
                 log.unlink(missing_ok=True)
                 if planted:
                     log.symlink_to(precious)
-                config.write_text(f"log:\n  {key}: '{log}'\n")
-                done = subprocess.run([str(harness.PROFD), "--socket", str(place / "sock"), "--output-root", str(place / "spool"),
-                                       "--config", str(config)], capture_output=True, text=True, check=False,
-                                      timeout=harness.PATIENCE_S)
-                self.assertNotEqual(done.returncode, 0)
-                self.assertIn(f"log.{key}: ", done.stderr)
-                self.assertIn(said, done.stderr)
+                self.assertIn(f"log.{key}: ", refused(said, settings=f"log:\n  {key}: '{log}'\n"))
                 self.assertEqual(precious.read_text(), "precious")
                 self.assertEqual(log.exists(), planted)
+        (roots / "log").symlink_to(precious)
+        for key in ("file", "audit"):
+            refused("is a link: name the file itself", settings=f"log:\n  {key}: '{roots / 'log'}'\n")
+        for where, said in above:
+            with self.subTest("spool and pid file", where=where.relative_to(place)):
+                refused(said, spool=where / "spool")
+                refused(said, "--pid-file", where / "pid")
+                self.assertFalse({"spool", "pid"} & set(os.listdir(where)))
+        self.assertEqual(precious.read_text(), "precious")
+        good = folder("good", 0, 0o755)
+        (roots / "good").symlink_to(good)  # as /var/run is root's link to /run
+        self.profd(hal=None, config=f"log:\n  file: '{roots}/good/made/log'\n", arguments=("--pid-file", str(roots / "good" / "pid")))
+        self.assertIn("listens on", (good / "made" / "log").read_text())
 
 
 if __name__ == "__main__":

@@ -326,6 +326,44 @@ class BadPlaceTest(harness.ProfdTest):
         self.assertIn("slice_bytes: 2097152", done.stdout)
 
 
+class EndlessFileTest(harness.ProfdTest):
+    """A file that does not end, wherever an option or a setting names one: one line says how much was expected."""
+
+    OPTIONS = (["--hosts", "@{}", "list"], ["--relays", "@{}", "--hosts", "n[1-2]", "list"], ["--client-config", "{}", "list"],
+               ["--host", "localhost:1", "--tls-ca", "{}", "--tls-cert", "{}", "--tls-key", "{}", "list"])
+    RESULTS = (["verify", "{}"], ["repair", "{}"], ["query", "{}"], ["analyze", "{}"], ["compare", "{}", "{}"], ["export", "{}"],
+               ["report", "{}", "-o", "/dev/null"], ["flame", "{}", "-o", "/dev/null"])
+
+    def said(self, command):
+        done = subprocess.run(command, text=True, capture_output=True, timeout=harness.PATIENCE_S, check=False)
+        self.assertNotEqual(done.returncode, OK, done)
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done)
+        return done.stderr
+
+    def test_options_and_settings(self):
+        profctl = [str(harness.PROFCTL), "--socket", "/tmp/profd-no-such.sock"]
+        commands = {words[0]: [*profctl, *words] for words in self.OPTIONS}
+        commands["profd --config"] = [str(harness.PROFD), "--check-config", "--config", "{}"]
+        for name, command in commands.items():
+            with self.subTest(name, what="a device"):
+                self.assertIn("more than 4 MiB", self.said([word.format("/dev/zero") for word in command]))
+            with self.subTest(name, what="a pipe"), subprocess.Popen(["yes"], stdout=subprocess.PIPE) as endless:
+                path = f"/proc/{os.getpid()}/fd/{endless.stdout.fileno()}"
+                self.assertIn("more than 4 MiB", self.said([word.format(path) for word in command]))
+                endless.stdout.close()
+
+    def test_results(self):
+        for words in self.RESULTS:
+            with self.subTest(words[0]):
+                self.said([str(harness.PROFCTL), "--socket", "/tmp/profd-no-such.sock", *(word.format("/dev/zero") for word in words)])
+
+    def test_a_pipe_that_ends_is_read(self):
+        """`<(command)` of a shell."""
+        done = subprocess.run(["bash", "-c", '"$0" --plain --timeout 1s --hosts @<(echo 127.0.0.1:1) list', harness.PROFCTL],
+                              text=True, capture_output=True, timeout=harness.PATIENCE_S, check=False)
+        self.assertIn("127.0.0.1:1", done.stdout + done.stderr, done)
+
+
 @unittest.skipUnless(os.geteuid() == 0, "needs root to mount")
 class OutputMountTest(harness.ProfdTest):
     @contextlib.contextmanager

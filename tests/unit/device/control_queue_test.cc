@@ -165,15 +165,49 @@ TEST_F(ControlQueueTest, ACallThatNeverBeganIsWithdrawnUnlessItMustRun) {
 
 TEST_F(ControlQueueTest, ACallIsNotLateWhileOthersReturnBeforeIt) {
   const auto queue = Make();
-  for (int i = 0; i < 8; ++i) {
-    ControlQueue::Call call = Note(static_cast<uint32_t>(i), i, 300 * kMs);
+  for (int i = 0; i < 16; ++i) {
+    ControlQueue::Call call = Note(static_cast<uint32_t>(i), i, 600 * kMs);
     call.must_run = true;
     // Each is far from late by itself, all of them together take far longer than one may.
     call.work = [] { std::this_thread::sleep_for(std::chrono::milliseconds(60)); };
     queue->Submit(std::move(call));
   }
-  ASSERT_TRUE(RunUntilDone(8));
+  ASSERT_TRUE(RunUntilDone(16));
   EXPECT_EQ(std::set<Outcome>(outcomes_.begin(), outcomes_.end()), std::set{Outcome::kReturned});
+}
+
+// A driver that lets each of them wait is no sign that it is well.
+TEST_F(ControlQueueTest, ACallIsLateWhereOthersReturnSlowly) {
+  const auto queue = Make();
+  for (int i = 0; i < 4; ++i) {
+    ControlQueue::Call call = Note(static_cast<uint32_t>(i), i, 100 * kMs);
+    call.must_run = true;
+    // Long, but not late by itself.
+    call.work = [] { std::this_thread::sleep_for(std::chrono::milliseconds(80)); };
+    queue->Submit(std::move(call));
+  }
+  ASSERT_TRUE(RunUntilDone(4));
+  EXPECT_EQ(outcomes_.back(), Outcome::kTimedOut);
+}
+
+TEST_F(ControlQueueTest, SomeCallsHaveMoreSparesAndLessPatience) {
+  Gate gate;
+  gate.Close();
+  const auto queue = Make(60'000 * kMs, 1);
+  std::atomic<int> entered{0};
+  for (int i = 0; i < 4; ++i) {
+    ControlQueue::Call call = Note(static_cast<uint32_t>(i), i);
+    call.patience_ns = kMs;
+    call.spares = 4;
+    call.work = [&] {
+      ++entered;
+      gate.Pass();
+    };
+    queue->Submit(std::move(call));
+  }
+  EXPECT_TRUE(ctl_.RunUntil([&] { return entered == 4; }));
+  gate.Open();
+  ASSERT_TRUE(RunUntilDone(4));
 }
 
 TEST_F(ControlQueueTest, ACallIsLateFromItsBeginOn) {

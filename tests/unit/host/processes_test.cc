@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <string>
 #include <vector>
@@ -203,6 +204,21 @@ TEST_P(ProcessesTest, BytesOfAChildAreCountedOnce) {
   EXPECT_EQ(parent->io().written, own);
   EXPECT_EQ(child->io().written, written);
   ::unlink(path.c_str());
+}
+
+TEST(FdBudget, WhoSharesLeavesTheOthersAsMuch) {
+  std::atomic<size_t> left{10};
+  FdBudget one(left), other(left);
+  const auto take_all = [](FdBudget& budget) {
+    size_t taken = 0;
+    while (budget.TryTake()) ++taken;
+    return taken;
+  };
+  EXPECT_EQ(take_all(one), 5U);
+  EXPECT_EQ(take_all(other), 3U);
+  for (int i = 0; i < 5; ++i) one.GiveBack();
+  EXPECT_EQ(left, 7U);
+  EXPECT_EQ(take_all(other), 2U);
 }
 
 TEST(FdBudget, EverythingTakenIsGivenBack) {

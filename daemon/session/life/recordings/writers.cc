@@ -12,7 +12,8 @@ namespace profd::session {
 namespace {
 
 constexpr uint64_t kLookNs = 2'000'000'000;
-constexpr uint64_t kInAnyCase = 8 << 20;  // for what waits on one source's way to one file system
+constexpr uint64_t kInAnyCase = 8 << 20;         // for what waits on one source's way to one file system
+constexpr uint64_t kSamplesInAnyCase = 2 << 20;  // the same of one user's samples
 // All that waits has as much as the samples may for so many file systems, recorders as so many of them.
 constexpr uint64_t kFileSystems = 4, kRecorders = 16;
 constexpr uint64_t kWorthATrim = 4 << 20;
@@ -60,11 +61,23 @@ std::shared_ptr<Writer> Writers::For(dev_t file_system, Of of, size_t pump_count
   }
   if (entry.of_spool) {
     for (chunk::Pipe* pump : writer.pumps) pump->HaveAll();
-    writer.sampler->HaveAll();
     writer.drain->HaveAll();
   }
   if (!looking_) LookForUnused();
   return entry.writer;
+}
+
+// One user's samples do not take the room of another's.
+chunk::Pipe& Writers::SamplerPipe(Writer& writer, size_t thread) {
+  if (writer.samplers.size() <= thread) writer.samplers.resize(thread + 1);
+  chunk::Pipe*& pipe = writer.samplers[thread];
+  if (pipe == nullptr) {
+    const uint64_t bytes = config_.store.host_chunk_bytes;
+    pipe = &writer.thread->AddPipe(
+        "sample-" + std::to_string(thread), bytes, config_.store.host_chunks,
+        {.ledger = waiting_, .in_any_case = std::max<uint64_t>(2, kSamplesInAnyCase / bytes)});
+  }
+  return *pipe;
 }
 
 void Writers::LookForUnused() {
@@ -85,7 +98,9 @@ void Writers::LookForUnused() {
 void Writers::LetGoOfUnused() {
   for (const auto& [file_system, entry] : writers_) {
     for (chunk::Pipe* pump : entry.writer->pumps) pump->LetGoOfUnused();
-    entry.writer->sampler->LetGoOfUnused();
+    for (chunk::Pipe* sampler : entry.writer->samplers) {
+      if (sampler != nullptr) sampler->LetGoOfUnused();
+    }
     entry.writer->drain->LetGoOfUnused();
   }
   const uint64_t taken = waiting_->taken() + recorders_->taken();
@@ -101,7 +116,6 @@ std::shared_ptr<Writer> Writers::Make() {
   writer->thread = std::make_unique<store::TraceWriter>(
       "write", store::PosixFileSystem(), [this](std::function<void()> work) { ctl_.Post(std::move(work)); },
       DurabilityOf(config_.store.durability), config_.store.flush_every_s * 1'000'000'000);
-  writer->sampler = &AddPipe(*writer, "sample", config_.store.host_chunk_bytes, config_.store.host_chunks);
   writer->drain = &AddPipe(*writer, "drain", config_.store.chunk_bytes, config_.store.agent_chunks);
   return writer;
 }
@@ -116,7 +130,9 @@ std::vector<QueueLoad> Writers::Loads() const {
   for (const auto& [file_system, entry] : writers_) {
     const Writer* const writer = entry.writer.get();
     for (const chunk::Pipe* pump : writer->pumps) add(loads[0], *pump);
-    add(loads[1], *writer->sampler);
+    for (const chunk::Pipe* sampler : writer->samplers) {
+      if (sampler != nullptr) add(loads[1], *sampler);
+    }
     add(loads[2], *writer->drain);
   }
   return loads;

@@ -19,9 +19,9 @@ namespace profd::session {
 
 struct Writer {
   std::unique_ptr<store::TraceWriter> thread;
-  std::vector<chunk::Pipe*> pumps;  // by pump number
-  chunk::Pipe* sampler = nullptr;
-  chunk::Pipe* drain = nullptr;  // of agents
+  std::vector<chunk::Pipe*> pumps;     // by pump number
+  std::vector<chunk::Pipe*> samplers;  // by the sampler's thread; nullptr: nothing has come of it
+  chunk::Pipe* drain = nullptr;        // of agents
 };
 
 // How full the way from one source to the disks is, over all file systems.
@@ -40,6 +40,7 @@ class Writers {
   // what others leave. The spool's is not theirs.
   enum class Of : uint8_t { kSpool, kOutput };
   std::shared_ptr<Writer> For(dev_t file_system, Of of, size_t pump_count);
+  chunk::Pipe& SamplerPipe(Writer& writer, size_t thread);
   std::vector<QueueLoad> Loads() const;
   // What this user's flight recorders may have in memory.
   std::shared_ptr<chunk::Account> RecorderAccount(uid_t user);
