@@ -167,6 +167,29 @@ class TorchWordsTest(harness.ProfdTest):
         self.assertEqual((ended[0]["Edge"], ended[-1]["Edge"]), ("first", "last"))
         self.assertEqual([row["Duration(us)"] for row in rows[8:]], ["N/A"])
 
+    def test_megatron_to_the_end_with_its_sizes(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        result = daemon.directory / "result"
+        done = self.run_program(daemon, f"""
+            import types
+            import profd.megatron
+            prof = profd.megatron.from_args(types.SimpleNamespace(
+                profile=True, profile_step_start=3, profile_step_end=-1, profile_save_path={str(result)!r},
+                tensor_model_parallel_size=4, sequence_parallel=True, rank=0))
+            prof.start()
+            for iteration in range(6):
+                prof.step()
+            prof.stop()
+            assert prof.wait(60)
+            """)
+        self.assertEqual(done.stderr, "")
+        (directory,) = self.windows(result)
+        self.assertEqual([row["Step"] for row in self.table(directory, "agent_step") if row["Edge"] != "unfinished"],
+                         ["3", "4", "5", "6"])
+        with open(os.path.join(os.path.dirname(directory), "profiler_metadata.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file), {"distributed_args": {"tensor_model_parallel_size": 4,
+                                                                    "sequence_parallel": True, "rank": 0}})
+
     def test_a_loop_without_step_is_one_step(self):
         daemon = self.profd(sim="devices: 1\nchip: 910B\n")
         result = daemon.directory / "result"
@@ -322,9 +345,30 @@ class ScheduleTest(Recorded):
             self.assertEqual(steps(profile=True, profile_step_start=5, profile_step_end=7, iteration=4), [5, 6])
             self.assertIsNone(steps(profile=False))
             self.assertIsNone(steps(profile=True, profile_ranks=[1]))
-            self.assertEqual(steps(profile=True, profile_ranks=[-1], profile_level="level_none"), [10, 11])
+            self.assertEqual(steps(profile=True, profile_ranks=[-1], profile_step_start=39, profile_step_end=-1), [39, 40])
+            self.assertEqual(steps(profile=True, iteration=4), list(range(5, 45)))  # MindSpeed-LLM's defaults: 0, -1
             with self.assertLogs("profd"):
                 self.assertIsNone(steps(profile=True, profile_step_start=5, profile_step_end=7, iteration=20))
+            with self.assertLogs("profd"):
+                self.assertIsNone(steps(profile=True, profile_step_start=5, profile_step_end=-2))
+        off = self.megatron.from_args(types.SimpleNamespace(profile=False))
+        off.add_metadata_json("as of", "one that records")
+        self.assertTrue(off.wait())
+
+
+    def test_steps_to_the_end_are_not_counted_beforehand(self):
+        with unittest.mock.patch.dict(os.environ, {"PROFCTL": "true"}):
+            prof = self.megatron.from_args(types.SimpleNamespace(profile=True, profile_step_start=5))
+        prof.step_num, asked = 4, []
+        action = self.torch.schedule.__call__
+
+        def noted(made, step):
+            asked.append(step)
+            return action(made, step)
+
+        with unittest.mock.patch.object(self.torch.schedule, "__call__", noted):
+            self.assertEqual(prof._steps_of_window(), ["--step", "5"])
+        self.assertEqual(asked, [4])
 
 
 class AttachTest(Recorded):
