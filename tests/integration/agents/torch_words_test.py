@@ -355,7 +355,6 @@ class ScheduleTest(Recorded):
         off.add_metadata_json("as of", "one that records")
         self.assertTrue(off.wait())
 
-
     def test_steps_to_the_end_are_not_counted_beforehand(self):
         with unittest.mock.patch.dict(os.environ, {"PROFCTL": "true"}):
             prof = self.megatron.from_args(types.SimpleNamespace(profile=True, profile_step_start=5))
