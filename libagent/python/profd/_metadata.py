@@ -23,10 +23,12 @@ class Metadata:
         self._unmarked = dict(self._values)
 
     def mark(self):
-        """Call it while the agent records."""
-        for key, value in self._unmarked.items():
+        """At a moment that the recording should have. What the agent does not record yet is for the next such moment."""
+        if not profd._active.value:  # pylint: disable=protected-access
+            return
+        unmarked, self._unmarked = self._unmarked, {}
+        for key, value in unmarked.items():
             profd.mark(key, payload=value if type(value) in (str, int, float) else json.dumps(value))
-        self._unmarked.clear()
 
     def write(self, folder):
         """At the end of a recording."""
@@ -35,6 +37,6 @@ class Metadata:
         path = os.path.join(folder, _FILE)
         try:
             with open(path, "x", encoding="utf-8") as file:
-                json.dump(self._values, file)
+                json.dump(dict(self._values), file)
         except OSError as error:
             log.warning("%s: not written: %s", path, error.strerror)
