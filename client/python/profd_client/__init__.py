@@ -14,6 +14,7 @@
 Errors are profd's own words: Error, with the `code` of gRPC ("NOT_FOUND"), or one of its kinds. To record from inside a
 program see the package `profd`, which comes with the agent.
 """
+import functools
 import os
 import pathlib
 
@@ -39,8 +40,8 @@ class Error(Exception):
         self.code = code
 
 
-class InvalidRequest(Error):
-    """Nothing was started."""
+class InvalidRequest(Error, ValueError):
+    """Nothing was started. profd says so, or this client, of what no request can hold."""
 
 
 class NotFound(Error):
@@ -69,8 +70,45 @@ def _error(code, text):
     return _KINDS.get(code, Error)(code, text)
 
 
-def _ns(seconds):
-    return int(seconds * 1e9)
+def _ns(name, seconds):
+    return _scaled(name, seconds, 1e9)
+
+
+def _ms(name, seconds):
+    return _scaled(name, seconds, 1e3)
+
+
+def _scaled(name, seconds, of_a_second):
+    try:
+        if seconds >= 0:
+            return int(seconds * of_a_second)
+    except (TypeError, OverflowError):
+        pass
+    raise ValueError(f"{name}={seconds!r}: expected seconds, from 0")
+
+
+def _listed(value):
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) or not hasattr(value, "__iter__") else list(value)
+
+
+def _checks(function):
+    """What it cannot put into a request is an InvalidRequest."""
+
+    @functools.wraps(function)
+    def checked(*arguments, **named):
+        try:
+            return function(*arguments, **named)
+        except Error:
+            raise
+        except ValueError as error:
+            raise InvalidRequest("INVALID_ARGUMENT", str(error)) from None
+
+    return checked
+
+
+_request = _checks(_wire.request)
 
 
 class Client:
@@ -124,20 +162,22 @@ class Client:
         if self._door is not None:
             self._door.close()
 
+    @_checks
     def start(self, collect=(), *, output=None, wait_lease=0, **asked):
         """Starts a session; a Session. As `profctl start`: what plan() takes, and `output`, a directory of this node that you
         may write to, made unless it is there; `wait_lease`, how many seconds to wait for devices that others have leased."""
-        request = _wire.message("StartRequest")(wait_ns=_ns(wait_lease), spec=self._spec(collect, **asked))
+        request = _wire.request("StartRequest", wait_ns=_ns("wait_lease", wait_lease), spec=self._spec(collect, **asked))
         if output is None:
             return _results.session(self._send("Start", request, _LONG_S + wait_lease))
         return self._start_into(request, pathlib.Path(output), _LONG_S + wait_lease)
 
+    @_checks
     def plan(self, collect=(), **asked):
         """What start() would collect, at which rates and at what expense, as a Session without a number; nothing is started.
 
         `collect` has "hbm", "llc:write", "pcie=20" (Hz); `preset`; `pids`; `devices` "all" or numbers; `all_agents`,
-        `agent_labels`; `duration`, `delay` in seconds; `name`; `labels`; `steps` {"skip_first", "wait", "warmup", "active",
-        "repeat"}; `storage_limit_bytes`; `flight_recorder`, `in_memory` kinds, `buffers` [(kinds, bytes)],
+        `agent_labels`; `duration`, `delay` in seconds; `name`; `labels`; `steps` {"from_step", "skip_first", "wait",
+        "warmup", "active", "repeat"}; `storage_limit_bytes`; `flight_recorder`, `in_memory` kinds, `buffers` [(kinds, bytes)],
         `snapshot_on` "exit" or "crash"; `resume`; `on_full`."""
         return _results.session(self._call("Plan", _LONG_S, spec=self._spec(collect, **asked)))
 
@@ -146,26 +186,33 @@ class Client:
               name="", labels=None, steps=None, storage_limit_bytes=0, flight_recorder=False, in_memory=(), buffers=(),
               snapshot_on=None, resume=False, on_full=None):
         spec = _wire.message("SessionSpec")()
-        for item in [collect] if isinstance(collect, str) else collect:
-            what, _, rate = item.partition("=")
-            kind, _, mode = what.partition(":")
-            spec.kinds.add(kind=kind, mode=mode, hz=float(rate or 0))
-        spec.preset, spec.name = preset, name
-        spec.pids.extend([pids] if isinstance(pids, int) else pids)
+        for item in _listed(collect):
+            try:
+                what, _, rate = item.partition("=")
+                kind, _, mode = what.partition(":")
+                spec.kinds.add(kind=kind, mode=mode, hz=float(rate or 0))
+            except (AttributeError, ValueError):
+                raise ValueError(f"collect: {item!r}: expected KIND, KIND:MODE or KIND=HZ as a text") from None
+        if devices != "all" and isinstance(devices, str):
+            raise ValueError(f"devices={devices!r}: expected 'all', or numbers")
         spec.all_devices = devices == "all"
-        if not spec.all_devices:
-            spec.devices.extend([devices] if isinstance(devices, int) else devices)
-        spec.all_agents = all_agents
-        spec.agent_labels.update(agent_labels or {})
-        spec.labels.update(labels or {})
-        spec.duration_ns, spec.delay_ns = _ns(duration or 0), _ns(delay or 0)
-        spec.storage_limit_bytes = storage_limit_bytes
-        spec.flight_recorder, spec.resume = flight_recorder, resume
-        for key, value in (steps or {}).items():
-            setattr(spec.steps, key, value)
-        spec.flight_recorder_kinds.extend(in_memory)
-        for kinds, size in buffers:
-            spec.buffers.add(kinds=[kinds] if isinstance(kinds, str) else kinds, bytes=size)
+        put = functools.partial(_wire.put, spec)
+        put("devices", () if spec.all_devices else _listed(devices))
+        for name, value in (("preset", preset), ("name", name), ("pids", _listed(pids)), ("all_agents", all_agents),
+                            ("agent_labels", agent_labels or {}), ("labels", labels or {}), ("resume", resume),
+                            ("storage_limit_bytes", storage_limit_bytes), ("flight_recorder", flight_recorder)):
+            put(name, value)
+        put("flight_recorder_kinds", _listed(in_memory), "in_memory")
+        put("duration_ns", _ns("duration", duration or 0), "duration")
+        put("delay_ns", _ns("delay", delay or 0), "delay")
+        if steps:
+            put("steps", _wire.request("StepSchedule", **steps) if isinstance(steps, dict) else steps)
+        for buffer in _listed(buffers):
+            try:
+                kinds, size = buffer
+            except (TypeError, ValueError):
+                raise ValueError(f"buffers: {buffer!r}: expected (kinds, bytes)") from None
+            spec.buffers.append(_wire.request("MemoryBuffer", kinds=_listed(kinds), bytes=size))
         if snapshot_on is not None:
             spec.snapshot_on = _wire.number("SnapshotOn", snapshot_on)
         if on_full is not None:
@@ -202,14 +249,15 @@ class Client:
 
     def watch(self, session, period=1.0):
         """Yields the session's state on every change and every `period` seconds; the last one is its result."""
-        stream = self._stream("Watch", _wire.message("WatchRequest")(session=session, period_ms=int(period * 1000)), "SessionInfo")
-        for info in stream:
+        request = _request("WatchRequest", session=session, period_ms=_checks(_ms)("period", period))
+        for info in self._stream("Watch", request, "SessionInfo"):
             yield _results.session(info)
 
     def live(self, kinds=(), period=1.0, since=0.0):
         """Yields lists of Value, of devices, host, processes and profd itself: `kinds`, or all; no session is needed. First what
         profd still knows of the last `since` seconds."""
-        request = _wire.message("LiveRequest")(kinds=kinds, period_ms=int(period * 1000), since_ms=int(since * 1000))
+        request = _request("LiveRequest", kinds=_listed(kinds), period_ms=_checks(_ms)("period", period),
+                           since_ms=_checks(_ms)("since", since))
         for values in self._stream("Live", request, "LiveValues"):
             yield _results.values(values)
 
@@ -222,7 +270,7 @@ class Client:
 
     def snapshot(self, session, last=0):
         """Writes out what a flight recorder has in memory, `last` seconds back (0: all)."""
-        return _results.session(self._call("Snapshot", _LONG_S, session=session, last_ns=_ns(last)))
+        return _results.session(self._call("Snapshot", _LONG_S, session=session, last_ns=_checks(_ns)("last", last)))
 
     def devices(self):
         return [_results.device(found) for found in self._call("Devices", 90).devices]
@@ -244,7 +292,7 @@ class Client:
         target = out / os.path.basename(directory)
         under_way = out / f".fetching_{target.name}"
         under_way.mkdir(mode=0o750)
-        file, request = None, _wire.message("FetchRequest")(session=session, directory=directory)
+        file, request = None, _request("FetchRequest", session=session, directory=directory)
         for piece in self._stream("Fetch", request, "FetchPiece"):
             parts = pathlib.PurePosixPath(piece.path).parts
             if not parts or piece.path.startswith("/") or ".." in parts:
@@ -285,7 +333,7 @@ class Client:
         return [("profd-ticket", ticket)] if ticket else None
 
     def _call(self, method, timeout=None, **fields):
-        return self._send(method, _wire.message(f"{method}Request")(**fields), timeout or self._timeout)
+        return self._send(method, _request(f"{method}Request", **fields), timeout or self._timeout)
 
     _REPLIES = {"Start": "SessionInfo", "Get": "SessionInfo", "Snapshot": "SessionInfo", "Remove": "SessionInfo",
                 "Pause": "SessionInfo", "Plan": "SessionInfo"}

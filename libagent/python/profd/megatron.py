@@ -7,12 +7,19 @@
         prof.step()
     prof.stop()
 
---profile, --profile-step-start, --profile-step-end (excluded), --profile-ranks (-1: all), --profile-level,
---profile-with-cpu, --profile-with-stack, --profile-with-memory, --profile-record-shapes, --profile-export-type,
---profile-save-path. As in MindSpeed-LLM, the steps have the numbers from 1 on of the whole training: what `args.iteration`
-says was done already counts.
+--profile, --profile-step-start, --profile-step-end (excluded; -1: to the end of the training), --profile-ranks (-1: all),
+--profile-level, --profile-with-cpu, --profile-with-stack, --profile-with-memory, --profile-record-shapes,
+--profile-export-type, --profile-save-path. As in MindSpeed-LLM, the steps have the numbers from 1 on of the whole training:
+what `args.iteration` says was done already counts. The sizes of the parallel groups become the metadata
+`distributed_args`, as there.
 """
+import json
+
 from profd import torch as _torch
+
+# What MindSpeed-LLM tells of a job, and tools of many ranks ask for.
+_DISTRIBUTED = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "data_parallel_size", "context_parallel_size",
+                "expert_model_parallel_size", "sequence_parallel", "rank", "world_size")
 
 
 class _Off:
@@ -26,6 +33,11 @@ class _Off:
     def add_metadata(self, key, value):
         pass
 
+    add_metadata_json = add_metadata
+
+    def wait(self, timeout=None):
+        return True
+
     def __enter__(self):
         return self
 
@@ -34,7 +46,8 @@ class _Off:
 
 
 def from_args(args):
-    """A profile of `args`, an argparse.Namespace or whatever has these attributes; what is missing has its default."""
+    """A profile of `args`, an argparse.Namespace or whatever has these attributes; what is missing has the default of
+    MindSpeed-LLM: every step, of rank 0."""
 
     def given(name, default=None):
         return getattr(args, name, default)
@@ -44,9 +57,9 @@ def from_args(args):
     if not given("profile", False) or not _torch.is_among(ranks):
         return _Off()
     done = int(given("iteration", 0) or 0)
-    first, end = int(given("profile_step_start", 10)), int(given("profile_step_end", 12))
+    first, end = int(given("profile_step_start", 0)), int(given("profile_step_end", -1))
     before = max(first - done - 1, 0)  # steps of this run
-    active = max(end - max(first, done + 1), 0)
+    active = _torch.TO_THE_END if end == -1 else max(end - max(first, done + 1), 0)
     if active == 0:
         _torch.log.warning("steps %d to %d (excluded) are over or empty: nothing is recorded", first, end)
         return _Off()
@@ -64,8 +77,7 @@ def from_args(args):
         experimental_config=_torch._ExperimentalConfig(  # pylint: disable=protected-access
             profiler_level=given("profile_level", "level0"), export_type=given("profile_export_type", "text")),
         first_step=done + 1)
-    for name in ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
-                 "expert_model_parallel_size", "world_size"):
-        if given(name) is not None:
-            prof.add_metadata(name, given(name))
+    sizes = {name: given(name) for name in _DISTRIBUTED if given(name) is not None}
+    if sizes:
+        prof.add_metadata_json("distributed_args", json.dumps(sizes, default=str))
     return prof

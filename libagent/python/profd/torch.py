@@ -15,6 +15,7 @@ says so once. Torch is not imported. Names, order and defaults are those of Asce
 import enum
 import functools
 import glob
+import json
 import os
 import re
 import socket
@@ -26,6 +27,7 @@ import weakref
 
 import profd
 from profd import _profctl, begin_step, end_step
+from profd._metadata import Metadata
 from profd._profctl import log
 
 __all__ = ["profile", "schedule", "tensorboard_trace_handler", "analyse", "attach", "supported_activities", "ProfilerAction",
@@ -189,7 +191,7 @@ class schedule:  # pylint: disable=invalid-name
         return divmod(step, self.wait + self.warmup + self.active)
 
 
-_NEVER = 1 << 62
+_NEVER = TO_THE_END = 1 << 62  # as `active`: until stop()
 _MOST_ACTIVE = 100_000  # steps of a window that are counted beforehand
 
 
@@ -295,11 +297,11 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         if wanted_here and self._profctl is None:
             log.warning("not recorded: profctl is not on the path")
         profd.domain("profd.torch")  # the process registers now, before the first window
-        self._on = False
+        self._on = self._stepped = False
         self._idle_until = 0  # no step before has to be looked at
         self._starting = self._session = self._previous = self._output = None
         self._ends = []
-        self._metadata = {}
+        self._metadata = Metadata()
         self.step_num, self._first_step = 0, first_step
         self.current_action = ProfilerAction.NONE
         self.directory = None  # of the newest window
@@ -316,14 +318,18 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
     def start(self):
         if self._on:
             return
-        self._on = True
+        self._on, self._stepped = True, False
         self._act()
-        begin_step(self._first_step + self.step_num)
+        self._next()
 
     def stop(self):
+        """What came after the last step() is no step of the loop: it gets no end. A loop without step() is one step."""
         if not self._on:
             return
-        end_step(self._first_step + self.step_num)
+        if not self._stepped:
+            end_step(self._first_step + self.step_num)
+        if self._profctl is not None:
+            self._say_what_is_missing()
         self._change(self.current_action, ProfilerAction.NONE)
         self._on = False
 
@@ -332,10 +338,29 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         if not self._on:
             return
         end_step(self._first_step + self.step_num)
+        self._stepped = True
         self.step_num += 1
         if self.step_num >= self._idle_until:
             self._act()
+        self._next()
+
+    def _next(self):
         begin_step(self._first_step + self.step_num)
+        if self._is_recorded():  # from this call on
+            self._metadata.mark()
+
+    def _is_recorded(self):
+        return self._session is not None and self.current_action in _RECORDED
+
+    def _say_what_is_missing(self):
+        if self.current_action is ProfilerAction.WARMUP:
+            log.warning("stopped in the warm-up of a window: nothing of it is recorded")
+        elif self.current_action in _RECORDED and self._schedule is not _always and not self._is_endless():
+            log.warning("stopped before a window was complete: step %d and the rest of it are missing",
+                        self._first_step + self.step_num)
+
+    def _is_endless(self):
+        return isinstance(self._schedule, schedule) and self._schedule.active >= TO_THE_END
 
     def _act(self):
         before, now = self.current_action, self._schedule(self.step_num)
@@ -345,12 +370,20 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             self._idle_until = self._schedule.idle_until(self.step_num)
 
     def add_metadata(self, key, value):
-        """Becomes a mark in each window."""
-        self._metadata[str(key)] = str(value)
-        if self._session is not None:
-            profd.mark(str(key), value=str(value))
+        """A text that each window that ends from now on has: a mark in it, and an entry of profiler_metadata.json beside it."""
+        self._metadata.add(key, str(value))
+        if self._is_recorded():
+            self._metadata.mark()
 
-    add_metadata_json = add_metadata
+    def add_metadata_json(self, key, value):
+        """The same for a value in JSON."""
+        try:
+            self._metadata.add(key, json.loads(value))
+        except (TypeError, ValueError):
+            log.warning("add_metadata_json: %s: expected a text in JSON; left out", key)
+            return
+        if self._is_recorded():
+            self._metadata.mark()
 
     def wait(self, timeout=None):
         """Until the sessions that ended are on disk, and exported if they are to be. Returns whether they are."""
@@ -425,6 +458,8 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             at += 1
         first = self._first_step + at
         options = ["--step", str(first)] if first > 0 else []
+        if self._is_endless():
+            return options
         for active in range(1, _MOST_ACTIVE):
             if self._schedule(at + active - 1) is ProfilerAction.RECORD_AND_SAVE:
                 return [*options, "--steps", f"active={active},repeat=1"]
@@ -436,8 +471,7 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             self._give_up()
             return
         self._session, self.directory = answer["session"], answer["directory"]
-        for key, value in self._metadata.items():
-            profd.mark(key, value=value)
+        self._metadata.mark_again()
 
     def _give_up(self, reason=None):
         """Nothing is recorded any more: what failed once would fail at each window, and cost time."""
@@ -453,6 +487,8 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         if session is None:
             return
         self._ends = [process for process in self._ends if process.poll() is None]
+        if recorded:
+            self._metadata.write(self._output)
         if not recorded:
             self.directory = None
             process = _profctl.stop(self._profctl, session, "remove", [self._output])

@@ -131,6 +131,41 @@ class LocalTest(harness.ProfdTest):
         with self.assertRaisesRegex(profd_client.InvalidRequest, "once"):
             start("hbm", "x" * 65)
 
+    def test_what_no_request_can_hold_is_an_invalid_request(self):
+        for asked, words in (
+                ({"devices": "0"}, "devices='0': expected 'all', or numbers"),
+                ({"devices": ["0"]}, r"devices=\['0'\]: expected whole numbers"),
+                ({"devices": 1.5}, r"devices=\[1.5\]: expected whole numbers"),
+                ({"pids": "12"}, r"pids=\['12'\]: expected whole numbers"),
+                ({"collect": ["hbm=often"]}, "collect: 'hbm=often': expected KIND, KIND:MODE or KIND=HZ"),
+                ({"collect": 1.5}, "collect: 1.5: expected KIND"),
+                ({"collect": [7]}, "collect: 7: expected KIND"),
+                ({"name": 7}, "name=7: expected a text"),
+                ({"labels": {"job": 7}}, "labels={'job': 7}: expected names with their values"),
+                ({"labels": "job"}, "labels='job': expected names"),
+                ({"duration": "5s"}, "duration='5s': expected seconds"),
+                ({"duration": 1e30}, "duration=.*: expected a whole number"),
+                ({"delay": -1}, "delay=-1: expected seconds"),
+                ({"wait_lease": float("inf")}, "wait_lease=inf: expected seconds"),
+                ({"steps": {"every": 2}}, "every: expected one of skip_first, wait"),
+                ({"steps": {"active": -1}}, "active=-1: expected a whole number"),
+                ({"steps": 3}, "steps=3: expected names"),
+                ({"storage_limit_bytes": "2GB"}, "storage_limit_bytes='2GB': expected a whole number"),
+                ({"flight_recorder": "yes"}, "flight_recorder='yes': expected True or False"),
+                ({"in_memory": [1]}, r"in_memory=\[1\]: expected texts"),
+                ({"buffers": 1}, r"buffers: 1: expected \(kinds, bytes\)"),
+                ({"buffers": ["hbm"]}, r"buffers: 'hbm': expected \(kinds, bytes\)"),
+                ({"buffers": [("hbm", "1MB")]}, "bytes='1MB': expected a whole number"),
+                ({"on_full": 3}, "'3': expected one of")):
+            with self.subTest(asked), self.assertRaisesRegex(profd_client.InvalidRequest, words) as caught:
+                self.client.start(**({"devices": 0, "collect": "hbm"} | asked))
+            self.assertEqual(caught.exception.code, "INVALID_ARGUMENT")
+        for ask in (lambda: self.client.status(7), lambda: self.client.stop(pid="one"), lambda: next(self.client.live(period="1s")),
+                    lambda: next(self.client.watch("last", period=-1)), lambda: self.client.snapshot("last", last="all"),
+                    lambda: self.client.plan(devices="0")):
+            self.assertRaisesRegex(profd_client.InvalidRequest, "expected", ask)
+        self.assertEqual(self.client.list(), [])
+
     def test_errors_are_profds_words(self):
         with self.assertRaisesRegex(profd_client.NotFound, "nonsense") as caught:
             self.client.status("nonsense")

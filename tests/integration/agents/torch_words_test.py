@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A program written for the Ascend PyTorch Profiler whose import is profd.torch; callbacks and flags of frameworks."""
+import csv
 import glob
 import importlib
 import json
@@ -112,6 +113,114 @@ class TorchWordsTest(harness.ProfdTest):
         names = {event["name"] for event in json.loads(trace.read_text())}
         self.assertIn("step", names)
         self.assertEqual([name for name in os.listdir(daemon.directory) if name.startswith("profd-")], [])
+
+    def table(self, directory, kind):
+        (path,) = glob.glob(os.path.join(directory, "mindstudio_profiler_output", f"{kind}_*.csv"))
+        with open(path, encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file, skipinitialspace=True))
+
+    def test_metadata_stands_in_each_window_that_ends_after_it(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        result = daemon.directory / "result"
+        done = self.run_program(daemon, f"""
+            import profd.torch as profiler
+            with profiler.profile(schedule=profiler.schedule(wait=1, warmup=1, active=2, repeat=2),
+                                  on_trace_ready=profiler.tensorboard_trace_handler({str(result)!r})) as prof:
+                prof.add_metadata("before", "the first step")
+                prof.add_metadata("long", "x" * 513)
+                prof.add_metadata_json("groups", '{{"tp": [0, 1]}}')
+                prof.add_metadata_json("no", "JSON")
+                for step in range(8):
+                    if step == 3:
+                        prof.add_metadata("within", "a step")
+                    if step == 5:
+                        prof.add_metadata("between", "two windows")
+                    prof.step()
+            assert prof.wait(60)
+            """)
+        self.assertEqual(done.stderr, "add_metadata_json: no: expected a text in JSON; left out\n")
+        early = {"before": "the first step", "long": "x" * 513, "groups": {"tp": [0, 1]}, "within": "a step"}
+        for directory, wanted in zip(self.windows(result), (dict(early), early | {"between": "two windows"})):
+            with open(os.path.join(os.path.dirname(directory), "profiler_metadata.json"), encoding="utf-8") as file:
+                self.assertEqual(json.load(file), wanted)
+            marks = {row["message"]: row["payload_value"] for row in self.table(directory, "msprof_tx")}
+            self.assertEqual(marks.pop("long"), "N/A")  # no mark has room for it
+            wanted.pop("long")
+            self.assertEqual(marks, {name: value if isinstance(value, str) else json.dumps(value)
+                                     for name, value in wanted.items()})
+
+    def test_what_follows_the_last_step_is_no_step(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        result = daemon.directory / "result"
+        done = self.run_program(daemon, f"""
+            import profd.torch as profiler
+            with profiler.profile(on_trace_ready=profiler.tensorboard_trace_handler({str(result)!r})) as prof:
+                for step in range(8):
+                    prof.step()
+            assert prof.wait(60)
+            """)
+        self.assertEqual(done.stderr, "")
+        (directory,) = self.windows(result)
+        rows = self.table(directory, "agent_step")
+        ended = [row for row in rows if row["Edge"] != "unfinished"]
+        self.assertEqual([row["Step"] for row in ended], [str(step) for step in range(8)])
+        self.assertEqual((ended[0]["Edge"], ended[-1]["Edge"]), ("first", "last"))
+        self.assertEqual([row["Duration(us)"] for row in rows[8:]], ["N/A"])
+
+    def test_megatron_to_the_end_with_its_sizes(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        result = daemon.directory / "result"
+        done = self.run_program(daemon, f"""
+            import types
+            import profd.megatron
+            prof = profd.megatron.from_args(types.SimpleNamespace(
+                profile=True, profile_step_start=3, profile_step_end=-1, profile_save_path={str(result)!r},
+                tensor_model_parallel_size=4, sequence_parallel=True, rank=0))
+            prof.start()
+            for iteration in range(6):
+                prof.step()
+            prof.stop()
+            assert prof.wait(60)
+            """)
+        self.assertEqual(done.stderr, "")
+        (directory,) = self.windows(result)
+        self.assertEqual([row["Step"] for row in self.table(directory, "agent_step") if row["Edge"] != "unfinished"],
+                         ["3", "4", "5", "6"])
+        with open(os.path.join(os.path.dirname(directory), "profiler_metadata.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file), {"distributed_args": {"tensor_model_parallel_size": 4,
+                                                                    "sequence_parallel": True, "rank": 0}})
+
+    def test_a_loop_without_step_is_one_step(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        result = daemon.directory / "result"
+        self.run_program(daemon, f"""
+            import profd.torch as profiler
+            with profiler.profile(on_trace_ready=profiler.tensorboard_trace_handler({str(result)!r})) as prof:
+                pass
+            assert prof.wait(60)
+            """)
+        (directory,) = self.windows(result)
+        self.assertEqual([(row["Step"], row["Edge"]) for row in self.table(directory, "agent_step")], [("0", "first and last")])
+
+    def test_a_window_cut_by_stop_is_said(self):
+        daemon = self.profd()
+        result = daemon.directory / "result"
+
+        def said(steps):
+            return self.run_program(daemon, f"""
+                import profd.torch as profiler
+                with profiler.profile(schedule=profiler.schedule(wait=0, warmup=1, active=3, repeat=1), first_step=100,
+                                      on_trace_ready=profiler.tensorboard_trace_handler({str(result)!r}, None, False)) as prof:
+                    for step in range({steps}):
+                        prof.step()
+                assert prof.wait(60)
+                """).stderr
+
+        self.assertEqual(said(0), "stopped in the warm-up of a window: nothing of it is recorded\n")
+        for steps in (2, 3):
+            self.assertEqual(said(steps), f"stopped before a window was complete: step {100 + steps} and the rest of it "
+                                          "are missing\n")
+        self.assertEqual(said(4), "")
 
     def test_without_profd_a_program_runs_as_ever_and_is_told_once(self):
         daemon = self.profd()
@@ -236,9 +345,29 @@ class ScheduleTest(Recorded):
             self.assertEqual(steps(profile=True, profile_step_start=5, profile_step_end=7, iteration=4), [5, 6])
             self.assertIsNone(steps(profile=False))
             self.assertIsNone(steps(profile=True, profile_ranks=[1]))
-            self.assertEqual(steps(profile=True, profile_ranks=[-1], profile_level="level_none"), [10, 11])
+            self.assertEqual(steps(profile=True, profile_ranks=[-1], profile_step_start=39, profile_step_end=-1), [39, 40])
+            self.assertEqual(steps(profile=True, iteration=4), list(range(5, 45)))  # MindSpeed-LLM's defaults: 0, -1
             with self.assertLogs("profd"):
                 self.assertIsNone(steps(profile=True, profile_step_start=5, profile_step_end=7, iteration=20))
+            with self.assertLogs("profd"):
+                self.assertIsNone(steps(profile=True, profile_step_start=5, profile_step_end=-2))
+        off = self.megatron.from_args(types.SimpleNamespace(profile=False))
+        off.add_metadata_json("as of", "one that records")
+        self.assertTrue(off.wait())
+
+    def test_steps_to_the_end_are_not_counted_beforehand(self):
+        with unittest.mock.patch.dict(os.environ, {"PROFCTL": "true"}):
+            prof = self.megatron.from_args(types.SimpleNamespace(profile=True, profile_step_start=5))
+        prof.step_num, asked = 4, []
+        action = self.torch.schedule.__call__
+
+        def noted(made, step):
+            asked.append(step)
+            return action(made, step)
+
+        with unittest.mock.patch.object(self.torch.schedule, "__call__", noted):
+            self.assertEqual(prof._steps_of_window(), ["--step", "5"])
+        self.assertEqual(asked, [4])
 
 
 class AttachTest(Recorded):
