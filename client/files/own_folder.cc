@@ -92,6 +92,9 @@ Result<UniqueFd> OpenWay(const std::string& path, IfMissing missing) {
       if (errno == ENOENT && made != 0) errno = made;  // why it is not there
       if (errno == ENOTDIR)
         return Status(Code::kInvalidArgument, OneLine(path) + ": a part of it is a file: name a directory");
+      if (errno == ENOENT && missing == IfMissing::kFail)
+        return Status(Code::kNotFound,
+                      OneLine(path) + ": there is no such folder: create it first, or name another");
       return Status::FromErrno(missing == IfMissing::kMake
                                    ? "create " + OneLine(path) + " (--out names another place)"
                                    : "open " + OneLine(path));
