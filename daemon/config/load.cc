@@ -241,7 +241,8 @@ Result<Config> LoadConfig(const std::string& path) {
     const YAML::Node root = YAML::LoadFile(path);
     PROFD_RETURN_IF_ERROR(Reader(path, config).Read(root));
   } catch (const YAML::BadFile&) {
-    return Status::FromErrno("config file " + path);
+    const Status failed = Status::FromErrno("config file " + path);
+    return Status{failed.code(), failed.message() + "; --config names another"};
   } catch (const YAML::Exception& error) {
     return Status{Code::kInvalidArgument,
                   path + ":" + std::to_string(error.mark.line + 1) + ": " + error.msg};
