@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdio>
 #include <mutex>
+#include <utility>
 
 #include "daemon/store/files/identity.h"
 
@@ -89,7 +90,9 @@ Result<UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid, co
   static std::mutex making;
   const std::lock_guard lock(making);
   bool made = false;
-  PROFD_ASSIGN_OR_RETURN(const UniqueFd top, OpenOrMake(AT_FDCWD, spool, spool, missing, &made));
+  Result<UniqueFd> opened = OpenOrMake(AT_FDCWD, spool, spool, missing, &made);
+  if (!opened.ok()) return opened.status().In("profd's spool (store.spool, --output-root)");
+  const UniqueFd top = std::move(opened).value();
   if (made && ::fchmod(top.get(), kSpoolMode) != 0) return Status::FromErrno("chmod " + spool);
   struct stat found {};
   PROFD_RETURN_IF_ERROR(StatOf(top.get(), spool, &found));
