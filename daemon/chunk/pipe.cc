@@ -1,8 +1,11 @@
 #include "daemon/chunk/pipe.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "base/status.h"
@@ -10,8 +13,18 @@
 namespace profd::chunk {
 
 namespace {
+
 constexpr size_t kExtraItems = 1024;
+
+// The whole pages of it.
+void GiveBack(std::byte* data, size_t bytes) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto at = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t from = (at + page - 1) / page * page, to = (at + bytes) / page * page;
+  if (from < to) ::madvise(data + (from - at), to - from, MADV_DONTNEED);
 }
+
+}  // namespace
 
 Pipe::Pipe(std::string name, size_t chunk_bytes, size_t chunks, base::WakeUp& consumer, PipeRoom room)
     : name_(std::move(name)),
@@ -33,16 +46,44 @@ Pipe::Pipe(std::string name, size_t chunk_bytes, size_t chunks, base::WakeUp& co
   }
 }
 
-size_t Pipe::Free() {
+void Pipe::Collect(std::unique_lock<std::mutex>& lock) {
   Chunk* chunk = nullptr;
   while (back_.TryPop(chunk)) free_.push_back(chunk);
-  const size_t in_flight = chunks_.size() - free_.size();
-  in_flight_.store(in_flight, std::memory_order_relaxed);
+  in_flight_.store(chunks_.size() - free_.size(), std::memory_order_relaxed);
   const size_t in_any_case = in_any_case_.load(std::memory_order_relaxed);
-  if (in_flight == 0 && touched_ > in_any_case && account_.IsShort()) LetGo(in_any_case);
+  // What a slow disk once made wait, when others need the room.
+  if (Idle() == touched_ && touched_ > in_any_case && account_.IsShort()) LetGo(touched_ - in_any_case, lock);
+}
+
+size_t Pipe::Free() {
+  std::unique_lock lock(mutex_);
+  Collect(lock);
+  const size_t in_any_case = in_any_case_.load(std::memory_order_relaxed);
   const size_t more =
       std::max<uint64_t>(account_.Room() / chunk_bytes_, in_any_case > touched_ ? in_any_case - touched_ : 0);
-  return std::min(free_.size(), touched_ - in_flight + more);
+  return std::min(free_.size(), Idle() + more);
+}
+
+void Pipe::LetGoOfUnused() {
+  std::unique_lock lock(mutex_);
+  Collect(lock);
+  LetGo(std::min(least_idle_, Idle()), lock);
+  least_idle_ = Idle();
+}
+
+// So many that are idle, those that have been so for longest. Meanwhile they count as under way.
+void Pipe::LetGo(size_t count, std::unique_lock<std::mutex>& lock) {
+  if (count == 0) return;
+  const auto first = free_.end() - static_cast<ptrdiff_t>(Idle()),
+             end = first + static_cast<ptrdiff_t>(count);
+  const std::vector<Chunk*> unused(first, end);
+  free_.erase(first, end);
+  lock.unlock();
+  for (const Chunk* chunk : unused) GiveBack(chunk->data, chunk_bytes_);
+  lock.lock();
+  free_.insert(free_.begin(), unused.begin(), unused.end());
+  touched_ -= count;
+  account_.Give(count * chunk_bytes_);
 }
 
 bool Pipe::MayTouchOneMore() {
@@ -55,27 +96,21 @@ bool Pipe::MayTouchOneMore() {
   return true;
 }
 
-// What a slow disk once made wait, when others need the room. All chunks are here.
-void Pipe::LetGo(size_t kept) {
-  for (size_t i = 0; i < chunks_.size(); ++i) free_[chunks_.size() - 1 - i] = &chunks_[i];
-  constexpr size_t kPage = 65536;  // the largest
-  const size_t from = (kept * chunk_bytes_ + kPage - 1) / kPage * kPage;
-  if (from < memory_->size()) ::madvise(memory_->data() + from, memory_->size() - from, MADV_DONTNEED);
-  account_.Give((touched_ - kept) * chunk_bytes_);
-  touched_ = kept;
-}
-
 Chunk* Pipe::TryTake() {
-  if (Free() == 0) return nullptr;
-  const bool is_new = free_.size() <= chunks_.size() - touched_;
-  if (is_new && !MayTouchOneMore()) return nullptr;
+  std::unique_lock lock(mutex_);
+  Collect(lock);
+  if (free_.empty() || (Idle() == 0 && !MayTouchOneMore())) return nullptr;
   Chunk* chunk = free_.back();
   free_.pop_back();
+  least_idle_ = std::min(least_idle_, Idle());
   chunk->header = {};
   return chunk;
 }
 
-void Pipe::PutBack(Chunk* chunk) { free_.push_back(chunk); }
+void Pipe::PutBack(Chunk* chunk) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(chunk);
+}
 
 bool Pipe::Push(Item item) {
   // The queue has a slot for every chunk; other items may only use the rest.

@@ -1,11 +1,12 @@
 // One source thread's road to one writer thread: a fixed set of chunks that travel out full and come back
-// empty. No chunk free means the source drops and counts; the pipe never blocks either side and never
-// allocates.
+// empty. No chunk free means the source drops and counts; the pipe never blocks either side. A chunk that
+// nobody has needed for some time gives its memory back.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,8 @@ class Pipe {
   size_t Waiting() const { return out_.SizeApprox(); }
 
   // -- any thread --
+  // Called every few seconds: the memory of chunks that were not needed since the last call goes back.
+  void LetGoOfUnused();
   // From now on all chunks may be had in any case.
   void HaveAll() { in_any_case_.store(chunks_.size(), std::memory_order_relaxed); }
   const std::string& name() const { return name_; }
@@ -84,8 +87,10 @@ class Pipe {
   const std::shared_ptr<Ledger>& ledger() const { return account_.ledger(); }
 
  private:
+  size_t Idle() const { return touched_ - (chunks_.size() - free_.size()); }
+  void Collect(std::unique_lock<std::mutex>& lock);
   bool MayTouchOneMore();
-  void LetGo(size_t kept);
+  void LetGo(size_t count, std::unique_lock<std::mutex>& lock);
 
   const std::string name_;
   const size_t chunk_bytes_;
@@ -94,9 +99,11 @@ class Pipe {
   Account account_;  // of the chunks that take memory
   const std::shared_ptr<base::MappedRegion> memory_;
   std::vector<Chunk> chunks_;
-  // Source thread only:
-  std::vector<Chunk*> free_;  // the last one goes first: those that were never touched are at the front
-  size_t touched_ = 0;        // the others, and those that are away
+  // Held for as long as it takes to move some pointers. It guards what follows, and the near end of `back_`.
+  std::mutex mutex_;
+  std::vector<Chunk*> free_;  // the last one goes first: those without memory are at the front
+  size_t touched_ = 0;        // chunks with memory, here or away
+  size_t least_idle_ = 0;     // of those that were here: the fewest since LetGoOfUnused()
   base::SpscQueue<Item> out_;
   base::SpscQueue<Chunk*> back_;
   size_t extra_items_;                // room for items that are not chunks

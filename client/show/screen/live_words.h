@@ -21,6 +21,9 @@ inline std::string BytesPerSecond(std::optional<double> rate) {
 inline std::string Count(std::optional<double> value) {
   return value ? FormatValue(*value, "1", false) : "-";
 }
+inline std::string StepTime(std::optional<double> seconds) {
+  return seconds ? FormatDuration(static_cast<uint64_t>(*seconds * 1e9)) : "-";
+}
 inline Table::Cell Use(std::optional<double> ratio) {
   return {Percent(ratio), ratio && *ratio >= kBusy ? Colour::kWarn : Colour::kNone};
 }

@@ -1,4 +1,5 @@
-// What `profctl top --hosts` shows: a line for each node. No terminal and no connection in here.
+// What `profctl top --hosts` shows: a line for each node, and the ranks whose steps take longest. No terminal
+// and no connection in here.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ class NodesView {
   // Its values have ended.
   void Fail(const std::string& host, const std::string& why);
 
-  // "name", "aicore", "hbm", "cpu", "memory", "lost".
+  // "name", "aicore", "hbm", "cpu", "memory", "step", "lost".
   base::Status SortBy(const std::string& what);
   // A key of the screen; false: it has no meaning.
   bool OnKey(char key);
@@ -45,8 +46,20 @@ class NodesView {
     std::string state;  // "" = all is well
   };
 
+  // A process that says how long its steps take.
+  struct Rank {
+    const std::string* host = nullptr;
+    LiveSet::Labels labels = {};  // pid, name, job, rank
+    double seconds = 0;
+    double of_usual = 1;  // its steps by the median of all ranks of its job
+  };
+
+  static bool IsSilent(const Node& node, uint64_t now_ns);
   std::vector<Row> Rows(uint64_t now_ns) const;
   static std::string SumLine(const std::vector<Row>& rows);
+  // Those of nodes that answer, the slowest first.
+  std::vector<Rank> Ranks(uint64_t now_ns) const;
+  static std::string TableOf(const std::vector<Rank>& ranks, const Look& look);
 
   std::vector<Node> nodes_;
   std::map<std::string, size_t> by_host_;

@@ -23,16 +23,13 @@ using live_words::Bytes;
 using live_words::BytesPerSecond;
 using live_words::Count;
 using live_words::Percent;
+using live_words::StepTime;
 using live_words::Use;
 
 std::string Host() {
   char name[256] = "";
   ::gethostname(name, sizeof name - 1);
   return OneLine(name);
-}
-
-std::string StepTime(std::optional<double> seconds) {
-  return seconds ? FormatDuration(static_cast<uint64_t>(*seconds * 1e9)) : "-";
 }
 
 std::string_view StatusName(int status) {

@@ -152,9 +152,9 @@ ExitCode Run(const Context& context, const Options& options) {
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
   arguments.Flag("--once", &options->once, "print one screen as plain text");
-  arguments.Text(
-      "--sort", &options->sort,
-      "device, aicore, hbm or memory; cpu, rss or pid; with --hosts name, aicore, hbm, cpu, memory or lost");
+  arguments.Text("--sort", &options->sort,
+                 "device, aicore, hbm or memory; cpu, rss or pid; with --hosts name, aicore, hbm, cpu, "
+                 "memory, step or lost");
   arguments.List("--devices", &options->devices, "only these devices: 0,1");
   arguments.List("--pid", &options->pids, "only these processes: N,…");
   DefineShown(arguments, &options->shown);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -18,6 +19,7 @@ namespace {
 constexpr size_t kBlock = 512, kMostBytes = 256U << 20, kMostMembers = 4096, kMostCalls = 4'000'000;
 constexpr char kCalls[] = "calls.jsonl";
 
+using Json = nlohmann::json;
 using Members = std::map<std::string, std::string_view, std::less<>>;
 
 std::optional<uint64_t> Octal(std::string_view field) {
@@ -47,35 +49,31 @@ Members ReadTar(std::string_view file) {
   return members;
 }
 
-// {"name":text or number,…} on one line, without anything inside each other and without escapes.
+// A call, as one JSON object on one line.
 class Line {
  public:
-  explicit Line(std::string_view text) : text_(text) {
-    bool is_good = Take('{');
-    while (is_good && !Take('}')) {
-      std::string_view name, value;
-      is_good = (fields_.empty() || Take(',')) && String(&name) && Take(':') &&
-                (String(&value) || Number(&value)) && fields_.emplace(name, value).second;
-    }
-    if (!is_good || at_ != text_.size()) throw std::runtime_error("is none of its calls");
+  explicit Line(std::string_view text) : json_(Json::parse(text, nullptr, /*allow_exceptions=*/false)) {
+    if (!json_.is_object()) throw std::runtime_error("is none of its calls");
   }
 
-  std::string_view Text(std::string_view name) const {
-    const auto found = fields_.find(name);
-    return found == fields_.end() ? std::string_view() : found->second;
+  std::string Text(const char* name) const {
+    const auto found = json_.find(name);
+    if (found == json_.end()) return {};
+    if (!found->is_string()) throw std::runtime_error(std::string(name) + " is no text");
+    return *found;
   }
   template <typename Integer>
-  std::optional<Integer> Maybe(std::string_view name) const {
-    const std::string_view text = Text(name);
-    if (text.empty()) return std::nullopt;
-    Integer value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size())
-      throw std::runtime_error(std::string(name) + " is no such number");
-    return value;
+  std::optional<Integer> Maybe(const char* name) const {
+    const auto found = json_.find(name);
+    if (found == json_.end()) return std::nullopt;
+    const bool fits = found->is_number_unsigned()
+                          ? std::in_range<Integer>(found->get<uint64_t>())
+                          : found->is_number_integer() && std::in_range<Integer>(found->get<int64_t>());
+    if (!fits) throw std::runtime_error(std::string(name) + " is no such number");
+    return found->get<Integer>();
   }
-  std::string Bytes(std::string_view name) const {
-    const std::string_view hex = Text(name);
+  std::string Bytes(const char* name) const {
+    const std::string hex = Text(name);
     const auto digit = [](char c) {
       if (c >= '0' && c <= '9') return c - '0';
       return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -91,29 +89,7 @@ class Line {
   }
 
  private:
-  bool Take(char c) {
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  bool String(std::string_view* value) {
-    if (!Take('"')) return false;
-    const size_t end = text_.find_first_of("\"\\", at_);
-    if (end == std::string_view::npos || text_[end] != '"') return false;
-    *value = text_.substr(at_, end - at_);
-    at_ = end + 1;
-    return true;
-  }
-  bool Number(std::string_view* value) {
-    const size_t end = std::min(text_.find_first_not_of("-0123456789", at_), text_.size());
-    *value = text_.substr(at_, end - at_);
-    at_ = end;
-    return !value->empty();
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-  std::map<std::string_view, std::string_view> fields_;
+  const Json json_;
 };
 
 template <typename Integer>
@@ -134,7 +110,7 @@ class Reader {
 
   void Take(std::string_view text) {
     const Line line(text);
-    const std::string call(line.Text("call"));
+    const std::string call = line.Text("call");
     const auto device = line.Maybe<uint32_t>("device");
     const uint32_t channel = line.Maybe<uint32_t>("channel").value_or(0);
     const uint64_t at_ns = line.Maybe<uint64_t>("at").value_or(0);

@@ -117,6 +117,17 @@ class FleetTest(harness.ProfdTest):
         self.assertLessEqual(len(said.err.splitlines()), 4, said.err)  # grouped by what is wrong
         self.assertIn(f"{len(killed)} of {NODES} hosts", said.err)
 
+    def test_the_screen_names_the_slowest_ranks(self):
+        job = self.job(self.nodes[1], labels="rank=3,job=train")
+        job.order("steps 5")
+
+        def ranks():
+            _, _, table = self.ask("top", "--once", "--sort", "step", hosts=",".join(self.hosts[:3])).out.partition("slowest ranks, of ")
+            return [line.split() for line in table.splitlines()]
+
+        said = harness.wait_until(ranks, "the rank")
+        self.assertEqual((said[0][0], said[2][:4]), ("1", ["3", "train", self.hosts[1], str(job.pid)]))
+
     def test_a_screen_of_all_nodes(self):
         killed = self.nodes[3]
         killed.kill()

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -108,6 +110,50 @@ TEST_F(PipeOfLedger, WhatWaitsNoMoreIsGivenBackWhereOthersNeedIt) {
     EXPECT_EQ(TakeAll(pipe).size(), 3U);
   }
   EXPECT_EQ(ledger->taken(), 0U);
+}
+
+TEST_F(PipeOfLedger, WhatWasNotNeededForATimeGoes) {
+  const auto ledger = std::make_shared<Ledger>(100 * kBytes);
+  Pipe pipe("test", kBytes, kChunks, bell_, {ledger, 2});
+  std::vector<Chunk*> burst;
+  for (int i = 0; i < 6; ++i) burst.push_back(pipe.TryTake());
+  for (Chunk* chunk : burst) std::memset(chunk->data, 1, kBytes);
+  Chunk* const away = burst.back();
+  burst.pop_back();
+  for (Chunk* chunk : burst) pipe.Return(chunk);
+  pipe.LetGoOfUnused();
+  EXPECT_EQ(Resident(pipe), 6 * kBytes) << "all were needed since the call before";
+  Chunk* const one = pipe.TryTake();
+  Chunk* const two = pipe.TryTake();
+  pipe.PutBack(two);
+  pipe.PutBack(one);
+  pipe.LetGoOfUnused();
+  EXPECT_EQ(Resident(pipe), 3 * kBytes) << "two were needed, one is away";
+  EXPECT_EQ(ledger->taken(), 3 * kBytes);
+  EXPECT_EQ(away->data[kBytes - 1], std::byte{1});
+  EXPECT_EQ(pipe.TryTake(), one) << "what was used last is used next";
+  pipe.PutBack(one);
+  pipe.Return(away);
+  pipe.LetGoOfUnused();  // hears of it; one was needed meanwhile
+  pipe.LetGoOfUnused();
+  EXPECT_EQ(Resident(pipe), 0U);
+  EXPECT_EQ(ledger->taken(), 0U);
+  EXPECT_EQ(TakeAll(pipe).size(), kChunks);
+}
+
+TEST_F(PipeOfLedger, ChunksThatShareAPageDoNotHarmEachOther) {
+  constexpr size_t kOdd = 5000;
+  Pipe pipe("test", kOdd, 4, bell_);
+  std::vector<Chunk*> taken;
+  while (Chunk* chunk = pipe.TryTake()) taken.push_back(chunk);
+  ASSERT_EQ(taken.size(), 4U);
+  for (Chunk* chunk : taken) std::memset(chunk->data, 1, kOdd);
+  pipe.PutBack(taken[1]);
+  pipe.LetGoOfUnused();
+  pipe.LetGoOfUnused();
+  for (const Chunk* chunk : {taken[0], taken[2], taken[3]}) {
+    EXPECT_EQ(std::count(chunk->data, chunk->data + kOdd, std::byte{1}), kOdd);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -83,6 +84,43 @@ TEST(NodesView, WhatIsWrongStandsFirst) {
       << text;
   view.Take("n4", Node(0.5), 9 * kSecond);  // it is back
   EXPECT_EQ(view.Text(0, {}, 9 * kSecond).find("profd does not answer"), std::string::npos);
+}
+
+// Two ranks of job llm with steps of these seconds.
+v1::LiveValues Training(int first_rank, double first_s, double second_s) {
+  v1::LiveValues values = Node(0.5);
+  for (int i = 0; i < 2; ++i) {
+    Add(&values, "profd_process_step_seconds", i == 0 ? first_s : second_s,
+        {{"pid", std::to_string(100 + i)},
+         {"name", "python3"},
+         {"job", "llm"},
+         {"rank", std::to_string(first_rank + i)}});
+  }
+  return values;
+}
+
+TEST(NodesView, NamesTheSlowestRanks) {
+  NodesView view({"n1", "n2", "n3", "n4"});
+  view.Take("n1", Training(0, 1.0, 1.0), 9 * kSecond);
+  view.Take("n2", Training(2, 1.0, 1.5), 9 * kSecond);
+  view.Take("n3", Training(4, 0.9, 1.2), 9 * kSecond);
+  view.Take("n4", Training(6, 99, 99), 9 * kSecond);
+  view.Fail("n4", "profd does not answer");  // what it said is of the past
+  EXPECT_TRUE(view.OnKey('s'));
+  const std::string text = view.Text(0, {}, 9 * kSecond);
+  EXPECT_EQ(Hosts(view, 9 * kSecond)[1], "n2") << text;
+  const size_t table = text.find("slowest ranks, of 6 (");
+  ASSERT_NE(table, std::string::npos) << text;
+  std::istringstream in(text.substr(table));
+  std::vector<std::vector<std::string>> rows;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    rows.emplace_back(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
+  }
+  ASSERT_GE(rows.size(), 7U) << text;
+  EXPECT_EQ(rows[2], (std::vector<std::string>{"3", "llm", "n2", "101", "1.5", "s", "1.50", "x", "python3"}));
+  EXPECT_EQ(rows[3][0], "5") << "1.2 s";
+  EXPECT_EQ(rows.size(), 7U) << "five of the six\n" << text;
 }
 
 TEST(NodesView, FitsAnyScreen) {

@@ -1,5 +1,7 @@
 #include "daemon/session/life/recordings/writers.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -13,6 +15,7 @@ constexpr uint64_t kLookNs = 2'000'000'000;
 constexpr uint64_t kInAnyCase = 8 << 20;  // for what waits on one source's way to one file system
 // All that waits has as much as the samples may for so many file systems, recorders as so many of them.
 constexpr uint64_t kFileSystems = 4, kRecorders = 16;
+constexpr uint64_t kWorthATrim = 4 << 20;
 
 store::Durability DurabilityOf(const std::string& name) {
   if (name == "none") return store::Durability::kNone;
@@ -72,9 +75,25 @@ void Writers::LookForUnused() {
       const bool was_unused = std::exchange(entry.unused, entry.writer.use_count() == 1);
       at = was_unused && entry.unused ? writers_.erase(at) : std::next(at);
     }
+    LetGoOfUnused();
     looking_ = false;
     if (!writers_.empty()) LookForUnused();
   });
+}
+
+// So that what waited for a slow disk, or in a flight recorder, does not stay with profd afterwards.
+void Writers::LetGoOfUnused() {
+  for (const auto& [file_system, entry] : writers_) {
+    for (chunk::Pipe* pump : entry.writer->pumps) pump->LetGoOfUnused();
+    entry.writer->sampler->LetGoOfUnused();
+    entry.writer->drain->LetGoOfUnused();
+  }
+  const uint64_t taken = waiting_->taken() + recorders_->taken();
+  if (taken + kWorthATrim < most_taken_) {
+    ::malloc_trim(0);  // it keeps what lies between others' data
+    most_taken_ = taken;
+  }
+  most_taken_ = std::max(most_taken_, taken);
 }
 
 std::shared_ptr<Writer> Writers::Make() {

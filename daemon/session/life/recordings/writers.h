@@ -54,6 +54,7 @@ class Writers {
   std::shared_ptr<Writer> Make();
   chunk::Pipe& AddPipe(Writer& writer, const std::string& name, uint64_t chunk_bytes, uint64_t chunks);
   void LookForUnused();
+  void LetGoOfUnused();
 
   base::Executor& ctl_;
   base::Timers& timers_;
@@ -62,6 +63,7 @@ class Writers {
   std::map<uid_t, std::weak_ptr<chunk::Account>> recorder_accounts_;
   std::map<dev_t, Entry> writers_;
   bool looking_ = false;
+  uint64_t most_taken_ = 0;  // of both ledgers, since the allocator last gave back what it keeps
 };
 
 }  // namespace profd::session
