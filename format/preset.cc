@@ -25,14 +25,16 @@ constexpr KindList UsualHostKinds(bool with_targets) {
 }
 
 constexpr Preset kPresets[] = {
-    {"node", "every peripheral kind of the devices, host CPU, memory and network", kPeripherals + kWholeHost,
-     kPeripherals + kWholeHost},
+    {"node",
+     "memory, caches, links, ports, media engines and power of the devices; CPU, memory and network of the "
+     "host",
+     kPeripherals + kWholeHost, kPeripherals + kWholeHost},
     {"memory", "memory and caches of the devices", kMemory, kMemory},
     {"network", "links and ports of the devices, network of the host", kNetwork, kNetwork},
-    {"host", "the host's view: of the processes, or of all of it", kOfTargets, kWholeHost},
-    {"light", "of a job, what one can always afford: what ran when, on the device and in the program", kLight,
+    {"host", "the processes on the host, or the whole host", kOfTargets, kWholeHost},
+    {"light", "what ran when in a job, on the device and in the program, at little cost", kLight,
      kLightOfNode},
-    {"detail", "everything for tasks: with the counters of each, its memory, and what the host did meanwhile",
+    {"detail", "each task with its counters and memory, and what the host did meanwhile",
      kLight + kDetailOfAgents + kDetail + kMemory + KindList{kHostDisk, kHostCpuProfile},
      kLightOfNode + kDetail + kMemory},
     {"all", "everything except kinds that must be requested by name",

@@ -134,12 +134,13 @@ std::string DeviceText(const DeviceJudgement& device, const Look& look) {
     text += Wrapped("call " + OneLine(call) + ": " + std::to_string(count) + " times", look.columns) + "\n";
   if (device.left_out_calls > 0) {
     text += Wrapped("not looked at: " + std::to_string(device.left_out_calls) + " calls with " +
-                        FormatBytes(static_cast<double>(device.left_out_bytes)) + ", for want of room",
+                        FormatBytes(static_cast<double>(device.left_out_bytes)) +
+                        ", because there was no room for them",
                     look.columns) +
             "\n";
   }
   for (const std::string& doubt : device.doubts)
-    text += Paint(Wrapped("otherwise than believed: " + doubt, look.columns), Colour::kWarn, look) + "\n";
+    text += Paint(Wrapped("unexpected: " + doubt, look.columns), Colour::kWarn, look) + "\n";
   return text;
 }
 

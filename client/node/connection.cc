@@ -15,7 +15,7 @@ namespace {
 
 base::Status IsGiven(const remote::PemFile& file) {
   if (!file.path.empty()) return {};
-  return {base::Code::kInvalidArgument, "--host needs certificates: " + file.name +
+  return {base::Code::kInvalidArgument, "--host and --hosts need certificates: " + file.name +
                                             " is neither given nor in ~/.config/profd/profctl.conf; profctl "
                                             "tls makes certificates (--plain, if "
                                             "profd listens without)"};

@@ -106,13 +106,13 @@ Heat HeatOf(const View& view, const Blame& blame) {
   heat.measures = {
       {"late",
        "Late",
-       "how much later than the middle of its group a rank comes to collectives, of its own doing, ms of a "
+       "how much later than the middle of its group a rank comes to collectives by its own fault, ms of a "
        "step",
        {}},
       {"wait", "Waiting", "time in collectives before the last rank has come, ms of a step", {}},
       {"step", "Step", "how long the step takes on the rank, ms", {}},
       {"compute", "Compute", "kernels, ms of a step", {}},
-      {"comm", "Exposed", "communication that no kernel hides, ms of a step", {}},
+      {"comm", "Not hidden", "communication that no kernel hides, ms of a step", {}},
       {"idle", "Idle", "neither kernels nor communication, ms of a step", {}},
   };
   enum { kLate, kWait, kStep, kCompute, kComm, kIdle };

@@ -273,7 +273,7 @@ std::string HeadPart(const View& view) {
       double ms;
     };
     const Bit bits[] = {{"k2", "compute", compute},
-                        {"k1", "exposed transfer", transfer},
+                        {"k1", "communication not hidden", transfer},
                         {"wait", "waiting for late ranks", summary.waiting_ms},
                         {"idle", "idle", summary.idle_ms}};
     text +=

@@ -53,6 +53,31 @@ const char* EndReasonName(v1::EndReason reason) {
   }
 }
 
+const char* EndReasonText(v1::EndReason reason) {
+  switch (reason) {
+    case v1::END_REASON_STOPPED:
+      return "it was stopped";
+    case v1::END_REASON_DURATION:
+      return "its duration was over";
+    case v1::END_REASON_TARGET_EXIT:
+      return "its last process ended";
+    case v1::END_REASON_DAEMON_STOP:
+      return "profd stopped";
+    case v1::END_REASON_FAILED:
+      return "it failed";
+    case v1::END_REASON_INTERRUPTED:
+      return "profd was killed or crashed";
+    case v1::END_REASON_LEASE:
+      return "its lease was over";
+    case v1::END_REASON_STEPS:
+      return "its last step was over";
+    case v1::END_REASON_DISK:
+      return "its data could not be stored any more";
+    default:
+      return "for a reason that this profctl does not know";
+  }
+}
+
 const char* VerdictName(v1::Verdict verdict) {
   switch (verdict) {
     case v1::VERDICT_STARTED:

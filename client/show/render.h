@@ -15,6 +15,8 @@ namespace profd::client {
 // Names as JSON and people have them.
 const char* StateName(v1::SessionState state);
 const char* EndReasonName(v1::EndReason reason);  // "" when not ended
+// The same as people read it: "its duration was over".
+const char* EndReasonText(v1::EndReason reason);
 const char* VerdictName(v1::Verdict verdict);
 const char* OutcomeName(v1::Outcome outcome);
 std::string HealthName(const v1::Device& device);

@@ -50,6 +50,9 @@ Result<Program> Program::Start(const std::vector<std::string>& command, const si
   ::posix_spawnattr_setsigdefault(&attributes, &usual);
   const int error = ::posix_spawnp(&program.pid_, words[0], nullptr, &attributes, words.data(), environ);
   ::posix_spawnattr_destroy(&attributes);
+  if (error == ENOENT)
+    return Status(base::Code::kNotFound, "run " + OneLine(command[0]) +
+                                             ": there is no such program: check its name, or give its path");
   if (error != 0) return Status::FromErrno("run " + OneLine(command[0]), error);
   return program;
 }

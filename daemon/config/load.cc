@@ -238,7 +238,9 @@ class Reader {
 
 Result<Config> LoadConfig(const std::string& path) {
   const Result<std::string> text = base::ReadWhole(path);
-  if (!text.ok()) return text.status().In("config file");
+  if (!text.ok())
+    return Status{text.status().code(),
+                  "config file: " + text.status().message() + "; --config names another"};
   Config config;
   try {
     const YAML::Node root = YAML::Load(*text);

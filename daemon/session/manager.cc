@@ -68,8 +68,7 @@ class Manager::Impl {
   }
 
   Starter& starter() { return starter_; }
-  void Stop(const Caller& caller, const StopTarget& target,
-            const std::function<void(Result<std::vector<SessionInfo>>)>& done);
+  void Stop(const Caller& caller, const StopTarget& target, const std::function<void(Result<Stopped>)>& done);
   Book& book() { return book_; }
   void AddLease(const Caller& caller, auth::Lease lease, bool all_devices,
                 std::function<void(Result<auth::Lease>)> done);
@@ -98,7 +97,7 @@ class Manager::Impl {
  private:
   void StopUnleased();
   void AnswerEnded(const Caller& caller, const std::string& session,
-                   const std::function<void(Result<std::vector<SessionInfo>>)>& done) const;
+                   const std::function<void(Result<Stopped>)>& done) const;
 
   base::Executor& ctl_;
   const config::Config& config_;
@@ -170,7 +169,7 @@ void Manager::Impl::StopUnleased() {
 }
 
 void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
-                         const std::function<void(Result<std::vector<SessionInfo>>)>& done) {
+                         const std::function<void(Result<Stopped>)>& done) {
   std::vector<std::shared_ptr<Session>> chosen;
   Status refused;
   const std::string id = target.session.empty() ? "" : book_.IdOf(caller, target.session);
@@ -193,7 +192,7 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
     if (!refused.ok()) {
       done(refused);
     } else if (target.all) {
-      done(std::vector<SessionInfo>{});
+      done(Stopped{});
     } else if (target.pid != 0) {
       done(Status{Code::kNotFound,
                   "no running session has pid " + std::to_string(target.pid) + " as its target"});
@@ -204,25 +203,25 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
   }
   struct Waiting {
     size_t left;
-    std::vector<SessionInfo> infos;
+    Stopped answer;
   };
   auto waiting = std::make_shared<Waiting>(Waiting{chosen.size(), {}});
   for (const auto& session : chosen) {
     session->Stop(EndReason::kStopped, [waiting, done](SessionInfo info) {
-      waiting->infos.push_back(std::move(info));
-      if (--waiting->left == 0) done(std::move(waiting->infos));
+      waiting->answer.sessions.push_back(std::move(info));
+      if (--waiting->left == 0) done(std::move(waiting->answer));
     });
   }
 }
 
 // To stop what has ended by itself is no mistake: nobody can know when it does.
 void Manager::Impl::AnswerEnded(const Caller& caller, const std::string& session,
-                                const std::function<void(Result<std::vector<SessionInfo>>)>& done) const {
+                                const std::function<void(Result<Stopped>)>& done) const {
   Result<SessionInfo> info = book_.Get(caller, session);
   Status may = info.status();
   if (may.ok()) may = May(caller, Action::kStopSession, {.owner = info->uid});
   if (may.ok()) {
-    done(std::vector<SessionInfo>{std::move(info).value()});
+    done(Stopped{.sessions = {std::move(info).value()}, .had_ended = true});
   } else {
     done(may);
   }
@@ -360,7 +359,7 @@ void Manager::Start(const Caller& caller, SessionSpec spec, std::function<void(R
 // What is called back is given away, here as everywhere.
 // NOLINTBEGIN(performance-unnecessary-value-param)
 void Manager::Stop(const Caller& caller, const StopTarget& target,
-                   std::function<void(Result<std::vector<SessionInfo>>)> done) {
+                   std::function<void(Result<Stopped>)> done) {
   impl_->Stop(caller, target, done);
 }
 // NOLINTEND(performance-unnecessary-value-param)

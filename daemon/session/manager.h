@@ -42,6 +42,10 @@ struct StopTarget {
   pid_t pid = 0;
   bool all = false;
 };
+struct Stopped {
+  std::vector<SessionInfo> sessions;
+  bool had_ended = false;  // before it was asked for
+};
 
 // **Thread:** ctl only; callbacks run on ctl.
 class Manager {
@@ -60,7 +64,7 @@ class Manager {
              std::function<void(base::Result<SessionInfo>)> done);
   // Answers when all of them are sealed; kNotFound names what was asked for.
   void Stop(const auth::Caller& caller, const StopTarget& target,
-            std::function<void(base::Result<std::vector<SessionInfo>>)> done);
+            std::function<void(base::Result<Stopped>)> done);
   base::Result<SessionInfo> Get(const auth::Caller& caller, const std::string& session);
   // Flight recorder: writes out what its processes have in memory, `newest_ns` back (0 = all of it).
   void Snapshot(const auth::Caller& caller, const std::string& session, uint64_t newest_ns,

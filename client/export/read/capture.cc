@@ -416,6 +416,9 @@ Result<std::vector<std::string>> FindCaptures(const std::string& path, bool only
     if (errno == ENOTDIR)
       return Status(Code::kInvalidArgument,
                     path + " is not a directory; DIR is a PROF directory or has some in it");
+    if (errno == EACCES)
+      return Status(Code::kPermissionDenied,
+                    path + ": you may not read it: ask its owner, or root, for a copy");
     return Status::FromErrno("open " + path);
   }
   if (HasSides(root)) return std::vector{path};

@@ -3,6 +3,7 @@
 #include "client/show/render.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
+#include "client/words/text.h"
 
 namespace profd::client {
 
@@ -30,6 +31,13 @@ base::Result<v1::StopRequest> Target(const Options& options) {
   return request;
 }
 
+// "session 988d95bf had ended already, at 2026-11-28 17:33:43: it was stopped"
+std::string EndedLine(const v1::SessionInfo& info) {
+  std::string text = "session " + info.session() + " had ended already";
+  if (info.start_wall_ns() > 0) text += ", at " + FormatWallTime(info.start_wall_ns() + info.elapsed_ns());
+  return text + ": " + EndReasonText(info.end_reason()) + "\n";
+}
+
 ExitCode Show(const Context& context, const Options& options, const v1::StopReply& reply) {
   const std::vector<v1::SessionInfo> sessions(reply.sessions().begin(), reply.sessions().end());
   if (context.json) {
@@ -40,9 +48,9 @@ ExitCode Show(const Context& context, const Options& options, const v1::StopRepl
   }
   ExitCode code = ExitCode::kOk;
   for (const v1::SessionInfo& info : sessions) {
-    if (!context.json && info.end_reason() != v1::END_REASON_STOPPED)
-      context.Print("session " + info.session() + " had ended already (" + EndReasonName(info.end_reason()) +
-                    ")\n");
+    // One that was ending by itself is waited for like any other.
+    const bool had_ended = reply.had_ended() || info.end_reason() != v1::END_REASON_STOPPED;
+    if (!context.json && had_ended) context.Print(EndedLine(info));
     if (!context.json) context.Print(RenderSession(info, true, OwnLook()));
     if (info.state() != v1::SESSION_STATE_SEALED) code = ExitCode::kFailed;
   }

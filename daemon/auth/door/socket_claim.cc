@@ -90,7 +90,7 @@ base::Result<SocketClaim> SocketClaim::Take(const std::string& socket) {
 
   const std::string folder = std::filesystem::path(socket).parent_path();
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
-    return Status::FromErrno("create the folder of the socket, " + folder);
+    return Status::FromErrno("create the folder of the socket, " + folder + " (--socket names another)");
   }
 
   const std::string lock_path = socket + ".lock";

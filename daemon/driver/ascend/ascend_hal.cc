@@ -164,9 +164,12 @@ Result<std::unique_ptr<Driver>> AscendHal::Load(const std::string& path, const s
       problem = error == nullptr ? candidate : error;
   }
   if (library == nullptr) {
-    return Status(path.empty() ? Code::kUnavailable : Code::kInvalidArgument,
-                  "cannot load the driver library: " + problem +
-                      (path.empty() ? "; install the NPU driver or name its library with --hal" : ""));
+    return Status(
+        path.empty() ? Code::kUnavailable : Code::kInvalidArgument,
+        "cannot load the driver library: " + problem +
+            (path.empty() ? "; install the NPU driver or name its library with --hal"
+                          : "; check --hal or driver.library, or leave both out: profd then looks where "
+                            "the driver is installed"));
   }
 
   auto calls = std::make_unique<HalCalls>(library);

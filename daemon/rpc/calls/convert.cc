@@ -397,8 +397,9 @@ void Encode(const session::SessionInfo& info, v1::SessionInfo* out) {
   for (const session::KindState& kind : info.kinds) EncodeKind(kind, out->add_kinds());
 }
 
-void Encode(const std::vector<session::SessionInfo>& infos, v1::StopReply* out) {
-  for (const session::SessionInfo& info : infos) Encode(info, out->add_sessions());
+void Encode(const session::Stopped& stopped, v1::StopReply* out) {
+  for (const session::SessionInfo& info : stopped.sessions) Encode(info, out->add_sessions());
+  out->set_had_ended(stopped.had_ended);
 }
 
 void Encode(const std::vector<session::SessionInfo>& infos, v1::ListReply* out) {

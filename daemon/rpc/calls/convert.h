@@ -28,7 +28,7 @@ base::Result<LeaseOrder> DecodeLease(const v1::AddLeaseRequest& untrusted);
 void Encode(const auth::Lease& lease, v1::Lease* out);
 void Encode(const std::vector<auth::Lease>& leases, v1::ListLeasesReply* out);
 void Encode(const session::SessionInfo& info, v1::SessionInfo* out);
-void Encode(const std::vector<session::SessionInfo>& infos, v1::StopReply* out);
+void Encode(const session::Stopped& stopped, v1::StopReply* out);
 void Encode(const std::vector<session::SessionInfo>& infos, v1::ListReply* out);
 void Encode(const session::NodeReport& report, v1::DevicesReply* out);
 void Encode(const std::vector<session::Target>& targets, v1::TargetsReply* out);

@@ -342,10 +342,9 @@ grpc::ServerUnaryReactor* ControlService::Calls::Stop(grpc::CallbackServerContex
   return OnCtl(context, {"stop", DescribeStop(*request)}, reply,
                [this, target = DecodeStop(*request)](const auth::Caller& caller, const auto& owed) {
                  if (!target.ok()) return owed->Fail(target.status());
-                 manager_.Stop(caller, *target,
-                               [owed](const base::Result<std::vector<session::SessionInfo>>& result) {
-                                 owed->Answer(result);
-                               });
+                 manager_.Stop(caller, *target, [owed](const base::Result<session::Stopped>& result) {
+                   owed->Answer(result);
+                 });
                });
 }
 

@@ -33,9 +33,9 @@ Status CheckPeriod(uint32_t period_ms, uint32_t max_hz) {
   const uint32_t least_ms = (1000 + max_hz - 1) / max_hz;
   if (period_ms == 0 || period_ms >= least_ms) return Status::Ok();
   return {Code::kInvalidArgument, "values are read at most " + std::to_string(max_hz) +
-                                      " times a second (live.max_hz): " + std::to_string(period_ms) +
-                                      " ms between two sets are too few, take " + std::to_string(least_ms) +
-                                      " ms or more"};
+                                      " times a second (live.max_hz): an interval of " +
+                                      std::to_string(period_ms) + " ms is too short, use " +
+                                      std::to_string(least_ms) + " ms or more"};
 }
 
 void EncodeLack(const live::Snapshot& snapshot, const std::string& kind, v1::LiveLack* to) {

@@ -78,11 +78,13 @@ Check CheckRights(const auth::Caller& caller) {
 
 Check CheckAgents(const agent::Registry::Counts& agents) {
   const bool room = agents.turned_away == 0;
-  return {"agents", room ? Outcome::kOk : Outcome::kWarn,
-          std::to_string(agents.seats) + " of at most " + std::to_string(agents.max_seats) +
-              " processes with an agent" +
-              (room ? "" : ", turned away " + std::to_string(agents.turned_away) + " times for want of room"),
-          room ? "" : "raise agent.max_agents or agent.max_agents_per_user in profd's settings"};
+  return {
+      "agents", room ? Outcome::kOk : Outcome::kWarn,
+      std::to_string(agents.seats) + " of at most " + std::to_string(agents.max_seats) +
+          " processes with an agent" +
+          (room ? ""
+                : ", turned away " + std::to_string(agents.turned_away) + " times because there was no room"),
+      room ? "" : "raise agent.max_agents or agent.max_agents_per_user in profd's settings"};
 }
 
 }  // namespace

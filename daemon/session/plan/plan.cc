@@ -205,8 +205,8 @@ Status Planner::ResolveDevices() {
 
 Status Planner::PlanHostKind(const KindRequest& request, const KindTraits& kind) {
   if (!request.mode.empty()) {
-    return {Code::kInvalidArgument,
-            Text(request.kind) + ":" + request.mode + ": " + Text(request.kind) + " has no modes"};
+    return {Code::kInvalidArgument, Text(request.kind) + ":" + request.mode + ": " + Text(request.kind) +
+                                        " has no modes; ask for it without one"};
   }
   PROFD_RETURN_IF_ERROR(CheckRate(request, RangeOf(kind), ""));
   if (kind.scope == Scope::kProcess && targets_.empty()) {

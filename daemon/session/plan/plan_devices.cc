@@ -60,9 +60,9 @@ Status Planner::CheckDeviceRequest(const KindRequest& request) const {
   }
   if (mode_known) return Status::Ok();
   const std::vector<std::string> modes = ModesOf(*shown);
-  return {Code::kInvalidArgument,
-          Text(kind) + ":" + request.mode + ": " + Text(kind) +
-              (modes.empty() ? std::string(" has no modes") : " knows the modes " + Joined(modes, " and "))};
+  return {Code::kInvalidArgument, Text(kind) + ":" + request.mode + ": " + Text(kind) +
+                                      (modes.empty() ? std::string(" has no modes; ask for it without one")
+                                                     : " knows the modes " + Joined(modes, " and "))};
 }
 
 Status Planner::PlanDeviceKind(const KindRequest& request) {

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <mutex>
+#include <utility>
 
 #include "base/files/way.h"
 #include "daemon/store/files/identity.h"
@@ -104,8 +105,9 @@ Result<UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid, co
   const std::lock_guard lock(making);
   bool made = false;
   PROFD_ASSIGN_OR_RETURN(const UniqueFd above, OpenAboveSpool(spool));
-  PROFD_ASSIGN_OR_RETURN(const UniqueFd top,
-                         OpenOrMake(above.get(), PlaceOf(spool).filename(), spool, missing, &made));
+  Result<UniqueFd> opened = OpenOrMake(above.get(), PlaceOf(spool).filename(), spool, missing, &made);
+  if (!opened.ok()) return opened.status().In("profd's spool (store.spool, --output-root)");
+  const UniqueFd top = std::move(opened).value();
   if (made && ::fchmod(top.get(), kSpoolMode) != 0) return Status::FromErrno("chmod " + spool);
   struct stat found {};
   PROFD_RETURN_IF_ERROR(StatOf(top.get(), spool, &found));

@@ -176,7 +176,7 @@ class RecordTest(harness.ProfdTest):
                                   (("--hosts", "h:1", "--pid", 1), USAGE, "--host"),
                                   (("--collect", "nosuch", "--", "sleep", 60), USAGE, "nosuch"),
                                   (("--label", "job=none"), NOT_FOUND, "job=none"),
-                                  (("--", "/no/such/program"), NOT_FOUND, "/no/such/program"),
+                                  (("--", "/no/such/program"), NOT_FOUND, "/no/such/program: there is no such program: check"),
                                   (("--", "true"), 1, "ended before")):
             with self.subTest(words=words):
                 result = self.ended(self.record(*words))

@@ -14,6 +14,8 @@ import harness
 import own_folder
 import prof_reader
 
+WALL_TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+
 
 class SessionTest(harness.ProfdTest):
     def test_a_process_and_two_devices_into_a_valid_directory(self):
@@ -68,7 +70,7 @@ class SessionTest(harness.ProfdTest):
         self.assertEqual([(s["state"], s["end_reason"]) for s in listed], [("sealed", "duration")])
         late = daemon.ctl("stop", listed[0]["session"])
         self.assertEqual(late.code, harness.OK, late)
-        self.assertIn(f"session {listed[0]['session']} had ended already (duration)\n", late.out)
+        self.assertRegex(late.out, rf"^session {listed[0]['session']} had ended already, at {WALL_TIME}: its duration was over\n")
         self.assertEqual(prof_reader.check(listed[0]["directory"]), [])
 
     def test_target_exit_ends_it(self):
@@ -95,12 +97,18 @@ class SessionTest(harness.ProfdTest):
         first.wait()
         time.sleep(0.5)  # it must not end: there is no event of what does not happen
         self.assertEqual(daemon.status(started["session"])["state"], "running")
-        sealed = daemon.end("both")
+        stop = daemon.ctl("stop", "both")
+        self.assertEqual(stop.code, harness.OK, stop)
+        self.assertNotIn("had ended already", stop.out)
+        sealed = daemon.status("both")
         self.assertEqual(sealed["session"], started["session"])
         manifest = own_folder.manifest(sealed["directory"])
         self.assertEqual([end["pid"] for end in manifest["pid_end"]], [first.pid])
         query = daemon.ctl("query", sealed["directory"])
         self.assertEqual(query.code, harness.OK, query)
+        again = daemon.ctl("stop", "both")
+        self.assertEqual(again.code, harness.OK, again)
+        self.assertRegex(again.out, rf"^session {started['session']} had ended already, at {WALL_TIME}: it was stopped\n")
         again = daemon.ctl("stop", "both", "--json")
         self.assertEqual(again.code, harness.OK, again)
         self.assertEqual((again.json["session"], again.json["state"]), (started["session"], "sealed"))

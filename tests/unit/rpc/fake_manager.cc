@@ -42,18 +42,18 @@ void Manager::Start(const auth::Caller& caller, SessionSpec spec,
 }
 
 void Manager::Stop(const auth::Caller& caller, const StopTarget& target,
-                   std::function<void(base::Result<std::vector<SessionInfo>>)> done) {
+                   std::function<void(base::Result<Stopped>)> done) {
   FakeSessions& fake = Fake();
   const std::lock_guard lock(fake.mutex);
   fake.caller = caller;
   fake.stopped = target;
-  std::vector<SessionInfo> all;
+  Stopped answer;
   for (auto& [id, info] : fake.sessions) {
     info.state = State::kSealed;
     info.end_reason = EndReason::kStopped;
-    all.push_back(info);
+    answer.sessions.push_back(info);
   }
-  done(std::move(all));
+  done(std::move(answer));
 }
 
 base::Result<SessionInfo> Manager::Get(const auth::Caller& caller, const std::string& session) {

@@ -252,7 +252,7 @@ TEST(PlanStarts, PowerOfThe950) {
             "(9,1,20) hccs.data\n"
             "(52,1,0) 0 0 0 0 1 4e20 1 4e20 0 0 0 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n");
   EXPECT_EQ(Starts(Chip::k910B, {{Kind::kSocProfile, "power", 0}}),
-            "soc-profile:power: soc-profile has no modes");
+            "soc-profile:power: soc-profile has no modes; ask for it without one");
 }
 
 // The period in the payload has no floor: 0 at 10 kHz.
@@ -505,7 +505,8 @@ TEST(PlanStarts, CoreClocksBetweenSamples) {
         Starts(Chip::k910B, {{Kind::kInstr, bad, 0}}),
         "'" + std::string(bad) + "': a sample is taken every 300 to 30000 core clocks, e.g. cycles:1000");
   }
-  EXPECT_EQ(Starts(Chip::k950, {{Kind::kInstr, "cycles:1000", 0}}), "instr:cycles:1000: instr has no modes");
+  EXPECT_EQ(Starts(Chip::k950, {{Kind::kInstr, "cycles:1000", 0}}),
+            "instr:cycles:1000: instr has no modes; ask for it without one");
   EXPECT_EQ(Starts(Chip::k910, {{Kind::kInstr, "", 0}}),
             "nothing can be collected: a 910 has no instr; profctl devices shows what there is");
 }

@@ -138,6 +138,12 @@ TEST_F(SpoolTest, RefusesAFolderOfSomebodyElse) {
   EXPECT_THAT(refused.status().message(), ::testing::HasSubstr(std::to_string(kUser + 1)));
 }
 
+TEST_F(SpoolTest, NamesTheSettingOfASpoolThatCannotBeMade) {
+  const auto refused = OpenSpoolFor(dir_.path() / "no" / "spool", uid_, gid_, "alice");
+  EXPECT_EQ(refused.status().code(), Code::kNotFound);
+  EXPECT_THAT(refused.status().message(), ::testing::HasSubstr("store.spool"));
+}
+
 TEST_F(SpoolTest, ChecksAPassedDirectory) {
   const auto open = [](const fs::path& path) {
     return base::UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
