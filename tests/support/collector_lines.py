@@ -283,8 +283,9 @@ class Line:
         return expected
 
     def _sample_of_program(self, expected, theirs):
-        by_agent = "on" if self.has_mspti and "on" in (theirs["acl"], theirs["runtimeApi"]) else "off"
-        expected.update(acl=by_agent, runtimeApi="off", hcclTrace="", msproftx="off", taskMemory="off", mstxDomainInclude="",
+        if not self.has_mspti:
+            expected.update(acl="off", runtimeApi="off")
+        expected.update(hcclTrace="", msproftx="off", taskMemory="off", mstxDomainInclude="",
                         mstxDomainExclude="", geApi="off", aicoreShape="off")
         expected.update(delayTime="", durationTime="")
         if self.chip == "310P":
