@@ -29,6 +29,8 @@ inline constexpr CommWord kCopyOperations[] = {
     {0, "host to host"},   {1, "host to device"},        {2, "device to host"},    {3, "device to device"},
     {4, "managed memory"}, {5, "addr device to device"}, {6, "host to device ex"}, {7, "device to host ex"}};
 inline constexpr CommWord kOtherCopy = {65535, "other"};
+// How groups end in whose collectives operators take part (MC2), carried out by AI CPUs.
+inline constexpr std::string_view kOfOperator = " Aicpu";
 inline constexpr std::string_view kNoCommWord = "INVALID_TYPE";  // of any other number
 
 inline std::string_view CommWordOf(std::span<const CommWord> words, uint32_t number) {

@@ -100,7 +100,8 @@ struct SampleSettings {
   // Of a program: its calls or its tasks are collected.
   bool of_program = false;
   std::string program;                                        // its name
-  bool calls = false;                                         // the agent in it records them
+  bool calls = false;                                         // the agent in it records them:
+  bool acl_calls = false, runtime_calls = false;              // those of AscendCL, of the runtime
   bool tasks = false;                                         // by the devices' schedulers or the agent
   bool hwts_log = false;                                      // by schedulers before STARS
   bool firmware = false, blocks = false, few_blocks = false;  // what the log of tasks has besides

@@ -123,7 +123,8 @@ void SetProgram(const SampleSettings& settings, ordered_json& json) {
   json["profMode"] = "";
   json["app"] = settings.program;
   json["ts_keypoint"] = "on";
-  json["acl"] = settings.calls ? "on" : "off";
+  json["acl"] = settings.acl_calls ? "on" : "off";
+  json["runtimeApi"] = settings.runtime_calls ? "on" : "off";
   json["ai_core_profiling"] = "off";
   json["llc_profiling"] = settings.llc_preset;
   json["llc_profiling_events"] = settings.llc_preset_events;

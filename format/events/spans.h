@@ -78,6 +78,7 @@ struct TaskDetail {
   uint32_t block_num = 0, mix_block_num = 0;
   uint32_t counters = kNoId;  // index in SpanBatch::counters
   bool has_op = false;        // a node_basic_info or a track named an operator: it's a compute task
+  bool carries_out = false;   // a collective, on an AI CPU: it computes nothing
   TextId kernel_name = 0;     // Span::name is the operator's, or the kernel's, or the task type
   TextId op_name = 0, op_type = 0, op_state = 0, op_task_type = 0, hf32 = 0, attributes = 0;
   TextId model_name = 0;

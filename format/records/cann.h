@@ -172,6 +172,20 @@ struct CannCommOp {
 };
 static_assert(sizeof(CannCommOp) == 64);
 
+// The streams of a group whose collectives AI CPUs carry out (mc2_comm_info). Source:
+// ProfilingDeviceCommResInfo of hicann/runtime, pkg_inc/profiling/prof_common.h.
+struct CannCommStreams {
+  static constexpr uint32_t kMost = 8;
+  CannHead head;
+  uint64_t group;  // hash_dic
+  uint32_t rank_size, rank, job_rank;
+  uint32_t kernels;  // where the kernels are launched
+  uint32_t count;
+  uint32_t streams[kMost];  // what the kernels work with
+  uint8_t reserved[172];
+};
+static_assert(sizeof(CannCommStreams) == 256);
+
 // A range or a mark of the program (msproftx). Source of the fields: MSPROFTX_FMT, msproftx_decoder.py.
 struct CannMarker {
   enum Source : uint16_t { kAcl, kMstx };

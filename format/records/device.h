@@ -236,7 +236,15 @@ static_assert(sizeof(CoreSampleRecord950) == 112);
 // pkg_inc/profiling/aprof_pub.h.
 inline constexpr uint16_t kReportMagic = 0x5A5A;
 inline constexpr uint16_t kAiCpuLevel = 6000;
-enum class AiCpuReport : uint32_t { kKernel = 0 };  // the others are not read
+enum class AiCpuReport : uint32_t {
+  kKernel = 0,
+  kCommOp = 10,     // a collective
+  kCommEdge = 12,   // its first or last task
+  kCommParts = 13,  // what its tasks are
+};
+constexpr bool IsOfCollective(AiCpuReport type) {
+  return type == AiCpuReport::kCommOp || type == AiCpuReport::kCommEdge || type == AiCpuReport::kCommParts;
+}
 struct AiCpuRecord {
   uint16_t magic;
   uint16_t level;
@@ -265,6 +273,49 @@ struct AiCpuKernel {
   uint8_t reserved2[9];
 };
 static_assert(sizeof(AiCpuKernel) == 128 && sizeof(AiCpuKernel) <= sizeof(AiCpuRecord::data));
+
+// The data of one of a collective that the kernel carries out; stream and task are the kernel's. Source:
+// MsprofAicpuHCCLOPInfo, MsprofAicpuHcclMainStreamTask and MsprofAicpuHcclTaskInfo of the same header.
+struct AiCpuCommOp {
+  uint8_t flags;  // 1: relay, 2: retry
+  uint8_t data_type;
+  uint64_t algorithm;  // hash_dic
+  uint64_t count;
+  uint64_t group;  // hash_dic
+  uint32_t rank_size;
+  uint16_t stream;
+  uint32_t task;
+};
+static_assert(sizeof(AiCpuCommOp) == 36);
+
+// One of its tasks on its main stream.
+struct AiCpuCommEdge {
+  uint16_t kernel_stream, kernel_task;
+  uint16_t stream, task;
+  uint16_t is_last;  // 0: the first one
+};
+static_assert(sizeof(AiCpuCommEdge) == 10);
+
+struct AiCpuCommPart {
+  uint64_t name;  // hash_dic
+  uint64_t tag;
+  uint64_t group;  // hash_dic; 0: the record has one part only
+  uint32_t local_rank, remote_rank, rank_size;
+  uint32_t stage;
+  uint64_t notify;
+  uint64_t ticks;  // T3
+  double estimated_us;
+  uint64_t source, destination;
+  uint64_t bytes;
+  uint32_t task;
+  uint32_t reserved1;
+  uint16_t stream;
+  uint16_t plane;
+  uint8_t reduces, data_type, link, transport, rdma;  // comm_words.h
+  uint8_t role, work_flow;
+  uint8_t reserved2[9];
+};
+static_assert(sizeof(AiCpuCommPart) * 2 == sizeof(AiCpuRecord::data));
 
 #pragma pack(pop)
 

@@ -146,6 +146,7 @@ class Line:
         """What profd is to start where the vendor starts `theirs`: channel → (period in ms, words)."""
         starts = {channel: (period, list(payload)) for channel, (period, payload) in theirs.items()}
         self._soc_profile(starts)
+        self._instructions(starts)
         if QOS in starts and self.says("sys-mem-serviceflow") and not self.program:
             demand(starts[QOS][1][1:3] == [3, 0x30201], starts[QOS])
             starts[QOS][1][1:3] = [2, 0x203]
@@ -168,6 +169,16 @@ class Line:
         if self.says("sys-mem-serviceflow") and not self.program:
             demand(payload[15:17] == [3, 0x30201], payload)
             payload[15:17] = [2, 0x203]
+
+    def _instructions(self, starts):
+        """It never sets word 1 on a 910B: whatever lies there goes to the device (prof_instr_perf_job.cpp, InstrProfileConfigT)."""
+        if self.says("instr-profiling") != "on" or self.chip != "910B":
+            return
+        cycles = int(self.says("instr-profiling-freq") or 1000)
+        found = [payload for period, payload in starts.values() if len(payload) == 2 and period == 0 and payload[0] == cycles]
+        demand(len(found) > 20, starts)
+        for payload in found:
+            payload[1] = 0
 
     def _cores_by_task(self, starts):
         if CORES_BEFORE in starts:
@@ -272,8 +283,9 @@ class Line:
         return expected
 
     def _sample_of_program(self, expected, theirs):
-        by_agent = "on" if self.has_mspti and "on" in (theirs["acl"], theirs["runtimeApi"]) else "off"
-        expected.update(acl=by_agent, runtimeApi="off", hcclTrace="", msproftx="off", taskMemory="off", mstxDomainInclude="",
+        if not self.has_mspti:
+            expected.update(acl="off", runtimeApi="off")
+        expected.update(hcclTrace="", msproftx="off", taskMemory="off", mstxDomainInclude="",
                         mstxDomainExclude="", geApi="off", aicoreShape="off")
         expected.update(delayTime="", durationTime="")
         if self.chip == "310P":

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "client/export/write/number_text.h"
+#include "format/comm_words.h"
 #include "format/op_names.h"
 
 namespace profd::client {
@@ -98,9 +99,13 @@ void CsvSpans::Add(const SpanBatch& batch) {
   texts_ = batch.texts;
   for (const Span& span : batch.spans) {
     switch (span.kind) {
+      case SpanKind::kComm:
+        // Of an operator: that one is in the tables.
+        if (batch.texts->Get(span.category).ends_with(format::kOfOperator)) break;
+        Task(batch, span);
+        break;
       case SpanKind::kTask:
       case SpanKind::kKernel:
-      case SpanKind::kComm:
         Task(batch, span);
         break;
       case SpanKind::kApi:

@@ -10,6 +10,7 @@
 #include "client/export/db/db.h"
 #include "client/export/views/device/core_metrics.h"
 #include "client/export/write/json_text.h"
+#include "format/comm_words.h"
 #include "format/op_names.h"
 
 namespace profd::client {
@@ -93,6 +94,11 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
                                     EnumNumber("ENUM_MEMCPY_OPERATION", batch.texts->Get(operation))});
   }
   if (!detail.has_op && span.kind == SpanKind::kTask) return;
+  if (detail.carries_out) {
+    return Insert(
+        SpanTable::kCommunicationScheduleTaskInfo,
+        {IdOf(batch, span.name), id, IdOrNone(batch, detail.op_task_type), IdOrNone(batch, detail.op_type)});
+  }
   const auto text = [&](format::TextId name) { return IdOrNone(batch, name); };
   // Of a task that no call of the host is known for. Analysers take "N/A" for dynamic shapes and for a shape.
   const bool of_call =
@@ -172,17 +178,20 @@ void DbOutput::WriteComm(const format::SpanBatch& batch, const Span& span) {
   std::string type(batch.texts->Get(TextArg(batch, span, "data_type")));
   std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::toupper(c); });
   if (const auto same = kOfAgents.find(type); same != kOfAgents.end()) type = same->second;
+  // What an operator does of one nobody tells of, as in the vendor's database.
+  const bool is_told =
+      span.category == 0 || type != "N/A" || !batch.texts->Get(span.category).ends_with(format::kOfOperator);
   const auto says_yes = [&](std::string_view key) {
-    return batch.texts->Get(TextArg(batch, span, key)) == "yes" ? 1 : 0;
+    return !is_told ? -1 : batch.texts->Get(TextArg(batch, span, key)) == "yes" ? 1 : 0;
   };
   const format::TextId of_vendor = TextArg(batch, span, "alg_type");
   const format::TextId algorithm = of_vendor != 0 ? of_vendor : TextArg(batch, span, "algorithm");
-  Insert(
-      SpanTable::kCommunicationOp,
-      {IdOf(batch, span.name), span.begin_ns, span.end_ns, span.connection, IdOrNone(batch, span.category),
-       CommOf(IdOf(batch, span.name), span.device), says_yes("relay"), says_yes("retry"),
-       EnumNumber("ENUM_HCCL_DATA_TYPE", type), IdOrNone(batch, algorithm), NumberArg(batch, span, "count"),
-       IdOf(format::CollectiveTypeOf(batch.texts->Get(span.name))), span.device, RankSizeOf(batch, span)});
+  Insert(SpanTable::kCommunicationOp,
+         {IdOf(batch, span.name), span.begin_ns, span.end_ns, span.connection, IdOrNone(batch, span.category),
+          CommOf(IdOf(batch, span.name), span.device), says_yes("relay"), says_yes("retry"),
+          EnumNumber("ENUM_HCCL_DATA_TYPE", type), IdOrNone(batch, algorithm),
+          is_told ? NumberArg(batch, span, "count") : -1,
+          IdOf(format::CollectiveTypeOf(batch.texts->Get(span.name))), span.device, RankSizeOf(batch, span)});
 }
 
 // MSPTI does not tell it. Of one rank alone nobody knows whether the others are recorded, too.

@@ -42,6 +42,7 @@ std::span<const DbTable> DbTables();
 enum class SpanTable : uint8_t {
   kTask,
   kComputeTaskInfo,
+  kCommunicationScheduleTaskInfo,
   kCannApi,
   kOsrtApi,
   kMstxEvents,
@@ -59,7 +60,7 @@ enum class SpanTable : uint8_t {
   kNpuOpMem,
   kMemcpyInfo,
 };
-inline constexpr size_t kSpanTables = 18;
+inline constexpr size_t kSpanTables = 19;
 const DbTable& TableOf(SpanTable table);
 
 // For people: made where all of its tables are.

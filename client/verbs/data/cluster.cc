@@ -13,6 +13,18 @@ namespace profd::client {
 using base::Code;
 using base::Status;
 
+namespace {
+
+// The files have steps only.
+void NoteWindows(const Context& context, const analyze::Job& job) {
+  if (job.has_steps) return;
+  context.Note(
+      "no steps are marked: what these files call steps are windows of a second, or all of a "
+      "recording of less than three; mark the job's steps (docs/frameworks.md) to have its own");
+}
+
+}  // namespace
+
 ExitCode ExportCluster(const Context& context, const std::vector<std::string>& given, const std::string& out,
                        unsigned jobs) {
   if (out.empty()) {
@@ -29,6 +41,7 @@ ExitCode ExportCluster(const Context& context, const std::vector<std::string>& g
   if (!analysis.ok()) return context.Fail(analysis.status());
   for (const analyze::Note& note : (*analysis)->job().notes)
     context.Note((note.where.empty() ? "" : note.where + ": ") + note.text);
+  NoteWindows(context, (*analysis)->job());
   const auto files = analyze::WriteClusterOutput(**analysis, out);
   if (!files.ok()) return context.Fail(files.status());
   if (context.json) {
@@ -59,6 +72,7 @@ ExitCode AnalyzeRanks(const Context& context, unsigned jobs, const std::string& 
     // Nothing that ran on a device is no fault of an export.
     return analysis.status().code() == Code::kNotFound ? ExitCode::kOk : context.Fail(analysis.status());
   }
+  if (!out.empty()) NoteWindows(context, (*analysis)->job());
   const auto files =
       out.empty() ? analyze::WriteRankDatabases(**analysis) : analyze::WriteRankFolders(**analysis, out);
   if (!files.ok()) return context.Fail(files.status());

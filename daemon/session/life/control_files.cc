@@ -6,7 +6,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 
+#include "daemon/agent/peer.h"
 #include "daemon/driver/offers.h"
 #include "daemon/driver/starts.h"
 #include "format/events/stand_in.h"
@@ -31,6 +34,14 @@ void NoteInterval(const KindState& kind, format::SampleSettings& settings) {
         static_cast<uint32_t>(std::lround(1e6 / kind.effective_hz));
 }
 
+// Whether the agent of the target records the calls of a level.
+bool RecordsCalls(const ControlInput& input, std::string_view level) {
+  const auto agent = std::ranges::find(input.plan.agents, input.target.pid, &AgentStart::pid);
+  const uint32_t levels = agent == input.plan.agents.end() ? 0 : agent->call_levels;
+  const auto bit = std::ranges::find(agent::kCallLevels, level) - std::begin(agent::kCallLevels);
+  return levels == 0 || (levels >> bit & 1) != 0;
+}
+
 format::SampleSettings CommonSettings(const ControlInput& input) {
   format::SampleSettings settings;
   settings.result_dir = input.result_dir;
@@ -48,6 +59,8 @@ format::SampleSettings CommonSettings(const ControlInput& input) {
     const bool awaited = kind.verdict == Verdict::kStarted || kind.verdict == Verdict::kPending;
     settings.calls = settings.calls || (kind.kind == Kind::kAgentApi && awaited);
   }
+  settings.acl_calls = settings.calls && RecordsCalls(input, "acl");
+  settings.runtime_calls = settings.calls && RecordsCalls(input, "runtime");
   settings.of_program = input.target.pid > 0 && (settings.tasks || settings.calls);
   // The vendor's copies all say the host's interval.
   for (const HostStart& start : input.plan.host) NoteInterval(input.plan.kinds[start.kind_index], settings);

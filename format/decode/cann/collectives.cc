@@ -11,9 +11,9 @@ const CommPart* CommLaunch::Find(uint32_t context) const {
   return found == parts.end() ? nullptr : &*found;
 }
 
-CommPart CommReader::PartOf(const CannCommPart& record) {
+template <typename Record>
+CommPart CommReader::KnownOf(const Record& record) {
   CommPart part;
-  part.context = record.context;
   part.name = names_.Hash(record.name);
   part.group = names_.Hash(record.group);
   part.data_type = Word(CommWordOf(kCommDataTypes, record.data_type));
@@ -29,13 +29,31 @@ CommPart CommReader::PartOf(const CannCommPart& record) {
   return part;
 }
 
-void CommReader::Describe(const CannCommOp& record, Collective& collective) {
+CommPart CommReader::PartOf(const CannCommPart& record) {
+  CommPart part = KnownOf(record);
+  part.context = record.context;
+  return part;
+}
+
+CommPart CommReader::PartOf(const AiCpuCommPart& record) { return KnownOf(record); }
+
+template <typename Record>
+void CommReader::DescribeBy(const Record& record, Collective& collective) {
   SetGroup(record.group, collective);
   collective.data_type = Word(CommWordOf(kCommDataTypes, record.data_type));
   collective.algorithm = names_.Hash(record.algorithm);
   collective.count = record.count;
   collective.relay = (record.flags & 1) != 0;
   collective.retry = (record.flags & 2) != 0;
+}
+
+void CommReader::Describe(const CannCommOp& record, Collective& collective) {
+  DescribeBy(record, collective);
+}
+
+void CommReader::Describe(const AiCpuCommOp& record, Collective& collective) {
+  DescribeBy(record, collective);
+  collective.rank_size = record.rank_size;
 }
 
 // The analyser's names have the end of the number, in decimal (hccl_calculator.cpp,

@@ -5,12 +5,21 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/decode/cann/cann_names.h"
 #include "format/records/cann.h"
+#include "format/records/device.h"
 
 namespace profd::format {
+
+inline bool IsDamage(const CannCommStreams& record) {
+  return record.head.magic != kCannMagic || record.count > CannCommStreams::kMost;
+}
+
+// How kernels end that carry out collectives.
+inline constexpr std::string_view kCommKernel = "AicpuKernel";
 
 struct Collective {
   uint64_t connection = 0;  // of the call
@@ -51,11 +60,17 @@ class CommReader {
   CommReader(CannNames& names, Texts& texts) : names_(names), texts_(texts) {}
 
   CommPart PartOf(const CannCommPart& record);
+  CommPart PartOf(const AiCpuCommPart& record);
   void Describe(const CannCommOp& record, Collective& collective);
+  void Describe(const AiCpuCommOp& record, Collective& collective);
   // The group of a collective whose call said nothing of it.
   void SetGroup(uint64_t group, Collective& collective);
 
  private:
+  template <typename Record>
+  CommPart KnownOf(const Record& record);
+  template <typename Record>
+  void DescribeBy(const Record& record, Collective& collective);
   TextId Word(std::string_view word) { return texts_.Intern(word); }
 
   CannNames& names_;

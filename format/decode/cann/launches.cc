@@ -119,6 +119,7 @@ void Launches::SortCalls() {
 uint64_t Launches::waiting_since() const {
   uint64_t since = UINT64_MAX;
   for (const CannTaskTrack& track : waiting_tracks_) since = std::min(since, uint64_t{track.head.stamp});
+  for (const CommKernel& kernel : waiting_kernels_) since = std::min(since, kernel.launch.stamp);
   return since;
 }
 
@@ -265,6 +266,10 @@ void Launches::Join(bool last, const Take& take_launch) {
   JoinTensors(last);
   JoinAttributes(last);
   JoinCollectives(last);
+  for (CommKernel& kernel : std::exchange(waiting_kernels_, {})) {
+    FindCarriedOut(kernel);
+    take_launch(std::move(kernel.launch));
+  }
   for (size_t i = 0; i < tracks_.size(); ++i) {
     const CannTaskTrack& track = tracks_[i];
     if (track.head.magic != kCannMagic) {
@@ -285,6 +290,14 @@ void Launches::Join(bool last, const Take& take_launch) {
       call->launches = true;
       const int64_t library = call->Is(CannLevel::kNode) ? Around(libraries_, track.head) : -1;
       if (library >= 0) MakeComm(calls_[static_cast<size_t>(library)], *call, launch);
+      if (library < 0 && texts_.Get(call->item_text).ends_with(kCommKernel)) {
+        CommKernel kernel{std::move(launch), call->begin, call->end};
+        if (!FindCarriedOut(kernel) && !last) {
+          waiting_kernels_.push_back(std::move(kernel));
+          continue;
+        }
+        launch = std::move(kernel.launch);
+      }
     }
     take_launch(std::move(launch));
   }
@@ -408,19 +421,24 @@ void Launches::JoinCollectives(bool last) {
   comm_ops_.clear();
 }
 
-void Launches::MakeComm(const Call& of_library, Call& asked, Launch& launch) {
-  CommLaunch& comm = launch.MakeExtras().comm.emplace();
+std::shared_ptr<Collective> Launches::CollectiveOf(Call& asked) {
   std::shared_ptr<Collective>& shared = MoreOf(asked).collective;
   if (shared == nullptr) shared = std::make_shared<Collective>();
+  if (shared->name == 0) {
+    shared->name = asked.item_text;
+    shared->connection = asked.connection;
+    shared->of_ai_cpu = texts_.Get(asked.item_text).find(kCommKernel) != std::string_view::npos;
+  }
+  return shared;
+}
+
+void Launches::MakeComm(const Call& of_library, Call& asked, Launch& launch) {
+  CommLaunch& comm = launch.MakeExtras().comm.emplace();
+  const std::shared_ptr<Collective> shared = CollectiveOf(asked);
   Collective& collective = *shared;
   static const More kNothing;
   const More* const found = FindMore(of_library);
   const More& library = found != nullptr ? *found : kNothing;
-  if (collective.name == 0) {
-    collective.name = asked.item_text;
-    collective.connection = asked.connection;
-    collective.of_ai_cpu = texts_.Get(asked.item_text).find("AicpuKernel") != std::string_view::npos;
-  }
   if (library.collective != nullptr) {
     if (collective.group == 0) {
       collective.group = library.collective->group;
@@ -443,6 +461,13 @@ void Launches::MakeComm(const Call& of_library, Call& asked, Launch& launch) {
   const std::string_view type = texts_.Get(launch.task_type);
   if (type == "KERNEL_AICORE") launch.op_task_type = GeTaskType(kGeCollective);
   if (type == "KERNEL_AICPU") launch.op_task_type = texts_.Intern("HCCL_AI_CPU");
+}
+
+bool Launches::FindCarriedOut(CommKernel& kernel) {
+  const int64_t around = kernel.begin == 0 ? -1 : nodes_.Around(kernel.launch.thread, kernel.begin - 1);
+  if (around < 0 || calls_[static_cast<size_t>(around)].end < kernel.end) return false;
+  kernel.launch.MakeExtras().carries_out = CollectiveOf(calls_[static_cast<size_t>(around)]);
+  return true;
 }
 
 void Launches::KeepForNext() {

@@ -28,6 +28,7 @@ struct LaunchExtras {
   uint64_t copied_bytes = 0;
   TextId copy_operation = 0;                      // from where to where, if that is told
   std::optional<CommLaunch> comm = {};            // of a collective
+  std::shared_ptr<Collective> carries_out = {};   // of a kernel that does so: the call's around its own
   std::map<uint32_t, LaunchedOp> sub_tasks = {};  // by context
 };
 
@@ -190,9 +191,18 @@ class Launches {
   const More* FindMore(const Call& call) const {
     return call.more < 0 ? nullptr : &more_[static_cast<size_t>(call.more)];
   }
+  // The collective that a call of the node level asks for.
+  std::shared_ptr<Collective> CollectiveOf(Call& asked);
   // Of a launch inside of a call of the communication library.
   void MakeComm(const Call& of_library, Call& asked, Launch& launch);
   Launch MakeLaunch(const CannTaskTrack& track, const Call* call);
+  // A kernel of a call inside another one of the node level carries out that one's collective.
+  struct CommKernel {
+    Launch launch;
+    uint64_t begin, end;  // of its call
+  };
+  // false: no such call is in this window.
+  bool FindCarriedOut(CommKernel& kernel);
   // A kernel that no call of the node level launched: what was told of it when it was captured, or else what
   // its own name tells.
   void DescribeAlone(Launch& launch);
@@ -242,6 +252,7 @@ class Launches {
   CallIndex all_, nodes_,
       libraries_;  // by index in calls_: all, of the node level, of the communication library
   std::vector<CannTaskTrack> tracks_, waiting_tracks_;
+  std::vector<CommKernel> waiting_kernels_;  // the call around theirs may come with the next window
   std::vector<NodeInfo> infos_, waiting_infos_;
   std::vector<CannTensorInfo> tensors_, waiting_tensors_;
   std::vector<CannNodeAttributes> attributes_, waiting_attributes_;

@@ -36,7 +36,9 @@ class AiCpuKernels : public Decoder {
   void Take(std::span<const std::byte> whole) override {
     EachRecord<AiCpuRecord>(whole, [this](const AiCpuRecord& record) {
       ++records_;
-      if (record.level != kAiCpuLevel || record.type != static_cast<uint32_t>(AiCpuReport::kKernel))
+      const auto type = static_cast<AiCpuReport>(uint32_t{record.type});
+      if (record.level == kAiCpuLevel && IsOfCollective(type)) return;  // read with the tasks
+      if (record.level != kAiCpuLevel || type != AiCpuReport::kKernel)
         return Ignore("that are not of kernels");
       const auto kernel = Load<AiCpuKernel>(reinterpret_cast<const std::byte*>(record.data));
       if (kernel.begin_ticks == 0 || kernel.end_ticks == 0) return Ignore("of kernels that did not run");

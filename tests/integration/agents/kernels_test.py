@@ -313,6 +313,7 @@ class KernelsTest(harness.ProfdTest):
         out = daemon.directory / "job"
         result = daemon.ctl("export", directory, "--layout", "framework", "--out", out)
         self.assertEqual(result.code, harness.OK, result)
+        self.assertIn("no steps are marked", result.err)
         folders = sorted(out.iterdir(), key=lambda folder: folder.name.split("_")[-4])
         self.assertEqual([folder.name.split("_")[-4:] for folder in folders],
                          [[rank, folder.name.split("_")[-3], "ascend", "pt"] for rank, folder in zip("67", folders)])

@@ -176,15 +176,14 @@ class OperatorsTest(unittest.TestCase):
         self.assertEqual(set(rows), {(operator, kind, 2) for operator, kind, *_ in told.values()})
 
     def test_files_that_nothing_is_made_of_are_no_secret(self):
-        self.job.others["unaging.additional.mc2_comm_info"] = [bytes(256)]
         self.job.others["aging.additional.Multi_Thread"] = [bytes(256)] * 2
         _, said = self.export("db")
-        self.assertEqual((said["complete"], said["unread"]), (True, 2), said)
-        self.assertEqual(len([note for note in said["notes"] if "mc2_comm_info" in note or "Multi_Thread" in note]), 2, said["notes"])
+        self.assertEqual((said["complete"], said["unread"]), (True, 1), said)
+        self.assertEqual(len([note for note in said["notes"] if "Multi_Thread" in note]), 1, said["notes"])
         (self.top / "FRAMEWORK").mkdir()
         done = subprocess.run([harness.PROFCTL, "export", self.top / "PROF_1", "--format", "db", "--out", self.top / "again"],
                               capture_output=True, text=True, timeout=300, check=False)
-        self.assertIn(", complete but for 2 files that are not read", done.stdout)
+        self.assertIn(", complete but for 1 file that is not read", done.stdout)
         self.assertIn("note: FRAMEWORK beside it", done.stdout)
 
     def test_operators_of_one_model(self):

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import unittest
 
+import ai_cpu_collectives
 import collectives
 import harness
 import vendor_tools
@@ -33,12 +34,13 @@ QUERIES = (
 @needs_library
 class VendorCollectivesTest(unittest.TestCase):
     maxDiff = None
+    job_of = collectives.Job
 
     def setUp(self):
         holder = tempfile.TemporaryDirectory(prefix="profd-vendor-")
         self.addCleanup(holder.cleanup)
         self.top = pathlib.Path(holder.name)
-        self.job = collectives.Job()
+        self.job = self.job_of()
         self.directory = self.job.write(self.top / "PROF_000001_20231114221320000_00004000ABCDEFGH")
         self.theirs = self.top / "theirs" / self.directory.name
         shutil.copytree(self.directory, self.theirs)
@@ -64,7 +66,10 @@ class VendorCollectivesTest(unittest.TestCase):
         for query, of_theirs, of_ours in zip(QUERIES, *rows):
             with self.subTest(query):
                 self.assertEqual(of_ours, of_theirs)
-        self.assertEqual(len(rows[0][1]), len(self.job.parts))
+        self.assertEqual(len(rows[0][1]), self.number_of_parts())
+
+    def number_of_parts(self):
+        return len(self.job.parts)
 
     def events(self, path):
         """Those of the process Communication: each with the name of its track, numbers as each prints them."""
@@ -100,6 +105,16 @@ class VendorCollectivesTest(unittest.TestCase):
                         rows.append(sorted([(key, re.sub(r"\s", "", value)) for key, value in row.items() if key != "Task Wait Time(us)"]
                                            for row in csv.DictReader(text)))
                 self.assertEqual(*rows)
+
+
+@needs_library
+class VendorAiCpuCollectivesTest(VendorCollectivesTest):
+    """Those that AI CPUs carry out, beside them."""
+    job_of = ai_cpu_collectives.Job
+
+    def number_of_parts(self):
+        of_host = len(self.job.of_library)
+        return of_host + sum(len(of["parts"]) for of in self.job.of_ai_cpus)
 
 
 if __name__ == "__main__":

@@ -31,16 +31,21 @@ format::TextId CommTasks::Key(std::string_view text) {
 
 // Named as the vendor's analyser does: group, number of the collective in it, number of the run
 // (hccl_calculator.cpp, UpdateHcclOpNameByGroupName).
+std::string CommTasks::NameOf(const Collective& of, uint32_t run) {
+  const auto [number, first] = numbers_.try_emplace(of.connection, 0);
+  if (first) number->second = counts_[{of.of_ai_cpu, of.group}]++;
+  std::string name = std::string(spans_.texts().Get(of.name)) + "_" + of.group_digits + "_" +
+                     std::to_string(number->second) + "_" + std::to_string(run);
+  if (numbers_.size() > kMostNumbers) numbers_.erase(numbers_.begin());
+  return name;
+}
+
 CommTasks::Run& CommTasks::RunOf(const RunKey& key, const std::shared_ptr<Collective>& of) {
   const auto [found, fresh] = runs_.try_emplace(key);
   Run& run = found->second;
   if (!fresh) return run;
-  const auto [number, first] = numbers_.try_emplace(key.first, 0);
-  if (first) number->second = counts_[{of->of_ai_cpu, of->group}]++;
   run.of = of;
-  run.name = std::string(spans_.texts().Get(of->name)) + "_" + of->group_digits + "_" +
-             std::to_string(number->second) + "_" + std::to_string(key.second);
-  if (numbers_.size() > kMostNumbers) numbers_.erase(numbers_.begin());
+  run.name = NameOf(*of, key.second);
   return run;
 }
 
@@ -61,15 +66,18 @@ void CommTasks::Add(const format::DeviceTask& task, const format::Launch& launch
     run.main_end_ns = std::max(run.main_end_ns, end_ns);
   }
   ++run.parts;
-  if (part != nullptr) GivePart(task, *part, launch.is_master, run, begin_ns, end_ns);
+  if (part != nullptr) {
+    const Of of{run.of->connection, run.model, spans_.texts().Intern(run.name)};
+    AddPart(task, *part, launch.is_master, of, begin_ns, end_ns);
+  }
   if (run.parts < launch.of->parts && runs_.size() <= kMostRuns) return;
   const auto done = run.parts < launch.of->parts ? runs_.begin() : runs_.find(key);
   Give(done->second);
   runs_.erase(done);
 }
 
-void CommTasks::GivePart(const format::DeviceTask& task, const CommPart& part, bool is_master, const Run& run,
-                         uint64_t begin_ns, uint64_t end_ns) {
+void CommTasks::AddPart(const format::DeviceTask& task, const CommPart& part, bool is_master, const Of& of,
+                        uint64_t begin_ns, uint64_t end_ns) {
   const auto number = [this](std::string_view key, uint64_t value) {
     spans_.AddArg(Key(key), ArgType::kU64, value);
   };
@@ -87,7 +95,7 @@ void CommTasks::GivePart(const format::DeviceTask& task, const CommPart& part, b
   span.name = part.name;
   span.category = part.group;
   span.stream = part.plane;
-  span.connection = run.of->connection;
+  span.connection = of.connection;
   span.value = task.task;
   text("notify_id", texts.Intern(std::to_string(part.notify)));
   real("duration estimated(us)", part.estimated_us);
@@ -104,37 +112,44 @@ void CommTasks::GivePart(const format::DeviceTask& task, const CommPart& part, b
   // Bytes a ns.
   real("bandwidth(GB/s)",
        end_ns > begin_ns ? static_cast<double>(part.bytes) / static_cast<double>(end_ns - begin_ns) : 0);
-  number("model id", run.model);
+  number("model id", of.model);
   text("rdma type", part.rdma);
   number("is master", is_master ? 1 : 0);
-  text("collective", texts.Intern(run.name));
+  text("collective", of.name);
 }
 
 void CommTasks::Give(const Run& run) {
   const bool has_main = run.main_begin_ns != UINT64_MAX;
-  const Collective& of = *run.of;
-  format::Texts& texts = spans_.texts();
+  const Of of{run.of->connection, run.model, spans_.texts().Intern(run.name)};
+  Add(*run.of, of, run.model_name, has_main ? run.main_begin_ns : run.begin_ns,
+      has_main ? run.main_end_ns : run.end_ns);
+}
+
+void CommTasks::Add(const Collective& collective, const Of& of, format::TextId model_name, uint64_t begin_ns,
+                    uint64_t end_ns) {
   Span& span = spans_.Add(SpanKind::kComm);
-  span.begin_ns = has_main ? run.main_begin_ns : run.begin_ns;
-  span.end_ns = has_main ? run.main_end_ns : run.end_ns;
+  span.begin_ns = begin_ns;
+  span.end_ns = end_ns;
   span.device = device_;
-  span.name = texts.Intern(run.name);
-  span.category = of.group;
+  span.name = of.name;
+  span.category = collective.group;
   span.connection = of.connection;
   span.flow = format::Flow::kEnds;
-  if (run.model != format::kNoId) {
+  if (of.model != format::kNoId) {
     format::TaskDetail& detail = spans_.AddDetail();
-    detail.model = run.model;
-    detail.model_name = run.model_name;
+    detail.model = of.model;
+    detail.model_name = model_name;
     detail.op_name = span.name;
   }
-  spans_.AddArg(Key("rank_size"), ArgType::kU64, of.rank_size);
-  spans_.AddArg(Key("model id"), ArgType::kU64, run.model);
-  spans_.AddArg(Key("data_type"), ArgType::kText, of.data_type != 0 ? of.data_type : Key("N/A"));
-  spans_.AddArg(Key("alg_type"), ArgType::kText, of.algorithm != 0 ? of.algorithm : Key("N/A"));
-  spans_.AddArg(Key("count"), ArgType::kU64, of.count);
-  spans_.AddArg(Key("relay"), of.relay ? "yes" : "no");
-  spans_.AddArg(Key("retry"), of.retry ? "yes" : "no");
+  spans_.AddArg(Key("rank_size"), ArgType::kU64, collective.rank_size);
+  spans_.AddArg(Key("model id"), ArgType::kU64, of.model);
+  spans_.AddArg(Key("data_type"), ArgType::kText,
+                collective.data_type != 0 ? collective.data_type : Key("N/A"));
+  spans_.AddArg(Key("alg_type"), ArgType::kText,
+                collective.algorithm != 0 ? collective.algorithm : Key("N/A"));
+  spans_.AddArg(Key("count"), ArgType::kU64, collective.count);
+  spans_.AddArg(Key("relay"), collective.relay ? "yes" : "no");
+  spans_.AddArg(Key("retry"), collective.retry ? "yes" : "no");
 }
 
 void CommTasks::Finish() {

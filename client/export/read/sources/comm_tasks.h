@@ -21,6 +21,19 @@ class CommTasks {
 
   // `task` ran from `begin_ns` to `end_ns`: it follows as a part of its collective, if it is one.
   void Add(const format::DeviceTask& task, const format::Launch& launch, uint64_t begin_ns, uint64_t end_ns);
+  // What an AI CPU carries out of a collective: `task` is `part` of the one that is called `name`.
+  struct Of {
+    uint64_t connection;
+    uint32_t model;
+    format::TextId name;
+  };
+  void AddPart(const format::DeviceTask& task, const format::CommPart& part, bool is_master, const Of& of,
+               uint64_t begin_ns, uint64_t end_ns);
+  // As a whole.
+  void Add(const format::Collective& collective, const Of& of, format::TextId model_name, uint64_t begin_ns,
+           uint64_t end_ns);
+  // How the vendor's analyser calls run `number` (from 1) of a collective.
+  std::string NameOf(const format::Collective& collective, uint32_t number);
   // Those of which nothing more will come.
   void Finish();
 
@@ -37,8 +50,6 @@ class CommTasks {
 
   Run& RunOf(const RunKey& key, const std::shared_ptr<format::Collective>& of);
   void Give(const Run& run);
-  void GivePart(const format::DeviceTask& task, const format::CommPart& part, bool is_master, const Run& run,
-                uint64_t begin_ns, uint64_t end_ns);
   format::TextId Key(std::string_view text);
 
   format::SpanWriter& spans_;

@@ -145,6 +145,11 @@ void ReadCaptures(const Capture& capture, const Side& host, const Sinks& sinks, 
     report.Skip({"host/data: captures", 0, 0, captures.no_room(), "no room for more operators of graphs"});
 }
 
+void ReadCommStreams(const Capture& capture, const Side& host, const Sinks& sinks, CommStreams& streams) {
+  ForEach<format::CannCommStreams>(capture, host, kCommStreams, sinks,
+                                   [&](const format::CannCommStreams& record) { streams.Add(record); });
+}
+
 bool IsOfOperators(std::string_view file) {
   return file == kMemory || file == kFused || file == kModels || file == kMarkers;
 }

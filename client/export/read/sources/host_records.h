@@ -7,6 +7,7 @@
 
 #include "client/export/read/capture.h"
 #include "client/export/read/filter.h"
+#include "client/export/read/sources/ai_cpu_collectives.h"
 #include "client/export/read/sources/pipeline.h"
 #include "format/decode/cann/cann_names.h"
 #include "format/decode/cann/captures.h"
@@ -27,6 +28,9 @@ void ReadModelCalls(const Capture& capture, const Side& host, const Sinks& sinks
 // A file, without "aging." and "unaging.", that ReadCaptures() reads.
 bool IsOfCaptures(std::string_view file);
 void ReadCaptures(const Capture& capture, const Side& host, const Sinks& sinks, format::Captures& captures);
+
+inline constexpr std::string_view kCommStreams = "additional.mc2_comm_info";
+void ReadCommStreams(const Capture& capture, const Side& host, const Sinks& sinks, CommStreams& streams);
 
 // A file, without "aging." and "unaging.", that GiveOperatorRecords() reads.
 bool IsOfOperators(std::string_view file);

@@ -72,7 +72,7 @@ void Overlap::Spans(const format::SpanBatch& batch) {
     device.first_ns = std::min(device.first_ns, span.begin_ns);
     device.last_ns = std::max(device.last_ns, span.end_ns);
     const format::TaskDetail* detail = batch.DetailOf(span);
-    const bool computes = kernel || (detail != nullptr && detail->has_op);
+    const bool computes = kernel || (detail != nullptr && detail->has_op && !detail->carries_out);
     if (!computes && !collective) continue;
     const Period period{std::max(span.begin_ns, device.done_ns), std::max(span.end_ns, device.done_ns)};
     if (span.begin_ns < device.done_ns) ++late_;

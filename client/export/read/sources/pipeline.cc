@@ -21,15 +21,8 @@ using format::StampDomain;
 
 // Of a file that no output is made of.
 std::string WhyUnread(std::string_view file) {
-  constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
-      {".additional.Multi_Thread",
-       "threads that load a model together: the vendor's parser shows them nowhere, either"},
-      {".additional.mc2_comm_info",
-       "which streams work for collectives that AI CPUs carry out: those are shown as tasks, not as "
-       "collectives"}};
-  for (const auto& [name, why] : kKnown) {
-    if (file.ends_with(name)) return std::string(why);
-  }
+  if (file.ends_with(".additional.Multi_Thread"))
+    return "threads that load a model together: the vendor's parser shows them nowhere, either";
   return "nothing is known of its records";
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/export/read/slices.h"
+#include "client/export/read/sources/ai_cpu_collectives.h"
 #include "client/export/read/sources/cann_cursor.h"
 #include "client/export/read/sources/comm_tasks.h"
 #include "client/export/read/sources/host_records.h"
@@ -92,7 +93,9 @@ class DeviceTasks {
         correlation_key_(sinks.texts->Intern("correlation_id")),
         copied_key_(sinks.texts->Intern("size(B)")),
         speed_key_(sinks.texts->Intern("bandwidth(GB/s)")),
-        operation_key_(sinks.texts->Intern("operation")) {
+        operation_key_(sinks.texts->Intern("operation")),
+        ai_cpu_(sinks.texts->Intern("KERNEL_AICPU")),
+        ai_cpu_type_(sinks.texts->Intern("AI_CPU")) {
     context_.side = &side.facts;
     context_.clocks = &side.clocks;
     for (const std::string_view name : kCounterLogs) {
@@ -125,6 +128,14 @@ class DeviceTasks {
   int device() const { return side_.facts.device; }
   bool has_tasks() const { return !logs_.empty() || !counters_.empty(); }
   void Join(KernelFeed* kernels) { kernels_ = kernels; }
+  // `streams` are those that AI CPUs carry out collectives with.
+  void Join(const Capture& capture, const CommStreams& streams, format::CannNames& names) {
+    if (has_tasks() && !streams.empty() && !format::Is950(side_.facts.chip))
+      by_ai_cpus_.emplace(capture, side_, streams, sinks_, names, comm_,
+                          [this](const DeviceTask& task, uint64_t begin_ns, uint64_t end_ns) {
+                            GiveNameless(task, begin_ns, end_ns);
+                          });
+  }
   void Add(Launch&& launch, uint64_t wall_ns) {
     if (has_tasks()) join_.Add(std::move(launch), wall_ns);
   }
@@ -154,6 +165,7 @@ class DeviceTasks {
   void Finish() {
     Run(UINT64_MAX);
     RunCounters();
+    if (by_ai_cpus_) by_ai_cpus_->Finish();
     comm_.Finish();
     spans_.Flush();
     Report& report = *sinks_.report;
@@ -329,17 +341,31 @@ class DeviceTasks {
                                     : format::LoggedTaskTypeName(task.type, context_.side->chip));
   }
 
-  // `counters`: nullptr = none of it.
-  void Give(const DeviceTask& task, const format::TaskCounters* counters) {
-    const uint64_t begin_ns = context_.DeviceTicksToWall(task.begin_ticks);
-    const Launch* launch = join_.Find(task, begin_ns);
+  format::Span& AddSpan(const DeviceTask& task, uint64_t begin_ns, uint64_t end_ns) {
     format::Span& span = spans_.Add(format::SpanKind::kTask);
     span.begin_ns = begin_ns;
-    span.end_ns = std::max(begin_ns, context_.DeviceTicksToWall(task.end_ticks));
+    span.end_ns = end_ns;
     span.value = task.task;
     span.device = device();
     span.stream = task.stream;
     span.pid = pid_;
+    return span;
+  }
+
+  // One that an AI CPU may have launched.
+  void GiveNameless(const DeviceTask& task, uint64_t begin_ns, uint64_t end_ns) {
+    format::Span& span = AddSpan(task, begin_ns, end_ns);
+    span.category = span.name = LoggedType(task);
+    spans_.AddDetail().context = task.context;
+  }
+
+  // `counters`: nullptr = none of it.
+  void Give(const DeviceTask& task, const format::TaskCounters* counters) {
+    const uint64_t begin_ns = context_.DeviceTicksToWall(task.begin_ticks);
+    const uint64_t end_ns = std::max(begin_ns, context_.DeviceTicksToWall(task.end_ticks));
+    const Launch* launch = join_.Find(task, begin_ns);
+    if (launch == nullptr && by_ai_cpus_ && by_ai_cpus_->AddTask(task, begin_ns, end_ns)) return;
+    format::Span& span = AddSpan(task, begin_ns, end_ns);
     format::TaskDetail& detail = spans_.AddDetail();
     detail.context = task.context;
     if (counters != nullptr) spans_.AddCounters(*counters);
@@ -378,9 +404,16 @@ class DeviceTasks {
       detail.op_state = op.is_dynamic ? dynamic_ : static_;
       detail.hf32 = op.hf32 ? yes_ : no_;
     }
-    if (launch->extras == nullptr) return;
-    if (launch->extras->copy_operation != 0) AddCopy(*launch->extras, span.end_ns - begin_ns);
-    if (launch->comm() != nullptr) comm_.Add(task, *launch, begin_ns, span.end_ns);
+    const bool carries_out = by_ai_cpus_ && by_ai_cpus_->IsKernel(*launch);
+    if (carries_out) {
+      detail.carries_out = true;
+      if (launch->task_type == ai_cpu_) detail.op_task_type = ai_cpu_type_;
+    }
+    // What follows are spans of their own.
+    if (launch->extras != nullptr && launch->extras->copy_operation != 0)
+      AddCopy(*launch->extras, end_ns - begin_ns);
+    if (carries_out) by_ai_cpus_->AddKernel(task, *launch);
+    if (launch->comm() != nullptr) comm_.Add(task, *launch, begin_ns, end_ns);
   }
 
   const Side& side_;
@@ -392,10 +425,11 @@ class DeviceTasks {
   format::TaskJoin join_;
   format::SpanWriter spans_;
   CommTasks comm_;
+  std::optional<AiCpuCollectives> by_ai_cpus_;
   KernelFeed* kernels_ = nullptr;
   std::vector<format::KernelJoin::Task> placed_;
   const format::TextId yes_, no_, dynamic_, static_, graph_, correlation_key_;
-  const format::TextId copied_key_, speed_key_, operation_key_;
+  const format::TextId copied_key_, speed_key_, operation_key_, ai_cpu_, ai_cpu_type_;
   uint64_t log_end_ticks_ = 0;  // of the tasks that have been given
   uint64_t nameless_ = 0;
 };
@@ -464,6 +498,8 @@ class TaskSource {
         vendor_compatible_ && (host.facts.prof_level == "l0" || host.facts.prof_level == "level0");
     format::Captures captures(names_, *sinks_.texts);
     ReadCaptures(capture_, host, sinks_, captures);
+    ReadCommStreams(capture_, host, sinks_, comm_streams_);
+    for (DeviceTasks& device : devices_) device.Join(capture_, comm_streams_, names_);
     format::Launches launches(names_, *sinks_.texts, models, captures, names_only);
     const auto to_wall = [&](uint64_t stamp) { return context.HostCounterToWall(stamp); };
     uint64_t until_ns = 0;  // tasks that begin before it have their launches
@@ -528,6 +564,7 @@ class TaskSource {
   std::optional<KernelFeed> kernels_;
   NoSpans nowhere_;
   format::CannNames names_;
+  CommStreams comm_streams_;
   const bool with_calls_;
   format::SpanWriter calls_;
   std::deque<DeviceTasks> devices_;
@@ -545,12 +582,12 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
   if (counts && side.facts.cores_by_task) return kCounterKind;
   if (!file.starts_with("aging.") && !file.starts_with("unaging.")) return "";
   const std::string_view rest = file.substr(file.find('.') + 1);
-  const bool of_calls = rest == file::kApi || rest == "compact.task_track" ||
-                        rest == "compact.node_basic_info" || rest == "additional.tensor_info" ||
-                        rest == "compact.node_attr_info" || rest == "compact.hccl_op_info" ||
-                        rest == "compact.memcpy_info" || rest == "additional.hccl_info" ||
-                        rest == "additional.context_id_info" || IsOfOperators(rest) || IsOfCaptures(rest) ||
-                        rest == "additional.hash_dic" || rest == "additional.type_info_dic";
+  const bool of_calls =
+      rest == file::kApi || rest == "compact.task_track" || rest == "compact.node_basic_info" ||
+      rest == "additional.tensor_info" || rest == "compact.node_attr_info" ||
+      rest == "compact.hccl_op_info" || rest == "compact.memcpy_info" || rest == "additional.hccl_info" ||
+      rest == "additional.context_id_info" || IsOfOperators(rest) || IsOfCaptures(rest) ||
+      rest == kCommStreams || rest == "additional.hash_dic" || rest == "additional.type_info_dic";
   return of_calls ? (side.is_host() ? "api" : "task") : "";
 }
 
