@@ -32,14 +32,20 @@ set(flags "-ffile-prefix-map=${source}=. -ffile-prefix-map=${PROFD_SYSROOT}=/ -f
 set(CMAKE_C_FLAGS_INIT ${flags})
 set(CMAKE_CXX_FLAGS_INIT ${flags})
 set(link "-fuse-ld=lld -Wl,--build-id=sha1 -Wl,-z,relro -Wl,-z,now -Wl,--gc-sections")
-set(CMAKE_EXE_LINKER_FLAGS_INIT "${link} -pie -static-libstdc++ -static-libgcc -Wl,--as-needed")
-set(CMAKE_SHARED_LINKER_FLAGS_INIT "${link} -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--exclude-libs,ALL")
+set(CMAKE_EXE_LINKER_FLAGS_INIT "${link} -pie -static-libgcc -Wl,--as-needed")
+set(CMAKE_SHARED_LINKER_FLAGS_INIT "${link} -static-libgcc -Wl,--as-needed -Wl,--exclude-libs,ALL")
 
-# What Debian's archives need of each other, in no order: the linker takes of each what is asked for.
-file(GLOB archives ${PROFD_SYSROOT}/usr/lib/${triple}/old_libc.o ${PROFD_SYSROOT}/usr/lib/${triple}/libabsl_*.a)
-list(APPEND archives -lupb -laddress_sorting -lcares -lre2 -lssl -lcrypto -lz -ldl -lrt -lpthread)
-string(REPLACE ";" " " CMAKE_CXX_STANDARD_LIBRARIES "${archives}")
-set(CMAKE_CXX_STANDARD_LIBRARIES "${CMAKE_CXX_STANDARD_LIBRARIES}" CACHE STRING "")
+# What Debian's archives need of each other, in no order: the linker takes of each what is asked for. Not where CMake asks
+# the compiler what it links by itself: it would do so for C, too, then.
+get_property(asking GLOBAL PROPERTY IN_TRY_COMPILE)
+if(NOT asking)
+  set(folder ${PROFD_SYSROOT}/usr/lib/${triple})
+  file(GLOB archives ${folder}/libabsl_*.a)
+  list(PREPEND archives -static-libstdc++ ${folder}/old_libc.o)
+  list(APPEND archives -lupb -laddress_sorting -lcares -lre2 -lssl -lcrypto -lz -ldl -lrt -lpthread)
+  list(JOIN archives " " archives)
+  set(CMAKE_CXX_STANDARD_LIBRARIES "${archives}" CACHE STRING "")
+endif()
 
 # Their CMake files know the shared libraries only.
 list(PREPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR}/portable)

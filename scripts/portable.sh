@@ -30,8 +30,8 @@ name=profd-$version-$machine
 DESTDIR=$work/tree/$name cmake --install "$work/build" --prefix /usr >/dev/null
 # What a debugger finds by the id of the build: usr/lib/debug/.build-id/12/3456….debug
 while IFS= read -r -d '' file; do
+  [[ $(head -c 4 "$file" | tr -d '\0') == $'\x7fELF' ]] || continue
   id=$(llvm-readelf -n "$file" | awk '/Build ID:/ {print $3}')
-  [[ -n $id ]] || continue
   symbols=$work/symbols/$name-debug/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug
   mkdir -p "$(dirname "$symbols")"
   llvm-objcopy --only-keep-debug --compress-debug-sections=zlib "$file" "$symbols"
