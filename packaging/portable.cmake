@@ -18,7 +18,7 @@ set(CPACK_RPM_PACKAGE_ARCHITECTURE ${PROFD_MACHINE})
 set(CPACK_RPM_PACKAGE_LICENSE "Apache-2.0")
 set(CPACK_RPM_PACKAGE_GROUP "System Environment/Daemons")
 set(CPACK_RPM_PACKAGE_RELEASE 1)
-set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
+set(CPACK_PACKAGE_RELOCATABLE OFF)
 set(CPACK_RPM_COMPRESSION_TYPE xz)
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /etc /usr/lib/systemd /usr/lib/systemd/system /usr/lib/sysusers.d
     /usr/lib/tmpfiles.d /usr/sbin /usr/share/zsh /usr/share/bash-completion /usr/share/bash-completion/completions
