@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -122,6 +123,10 @@ std::vector<int> OnlineCpus() {
     if (parsed.ptr < end && *parsed.ptr == '-') parsed = std::from_chars(parsed.ptr + 1, end, last);
     for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
     at = parsed.ptr + 1;
+  }
+  // In a container without /sys. libc looks elsewhere then, and knows of one at least.
+  if (cpus.empty()) {
+    for (int cpu = 0; cpu < ::get_nprocs(); ++cpu) cpus.push_back(cpu);
   }
   return cpus;
 }

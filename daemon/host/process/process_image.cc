@@ -128,7 +128,7 @@ std::string SeenFile(const Question& question) {
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const base::UniqueFd seen(
-      static_cast<int>(::syscall(SYS_openat2, root.get(), question.what.c_str(), &how, sizeof(how))));
+      static_cast<int>(::syscall(__NR_openat2, root.get(), question.what.c_str(), &how, sizeof(how))));
   struct stat theirs {};
   if (!seen || ::fstat(seen.get(), &theirs) != 0) return Said("");
   return Said(FileId(theirs));

@@ -11,8 +11,9 @@
 #pragma weak dlopen
 #pragma weak dlsym
 
-// A sanitizer must see the calls it intercepts.
-#ifdef PROFD_AGENT_OLD_GLIBC
+// A sanitizer must see the calls it intercepts. Where libc is older there is nothing younger to be asked for,
+// and a version of what no library of the link has cannot be named.
+#if defined(PROFD_AGENT_OLD_GLIBC) && __GLIBC_PREREQ(2, 34)
 #if defined(__x86_64__)
 #define PROFD_OLDEST_GLIBC "GLIBC_2.2.5"
 #elif defined(__aarch64__)

@@ -353,6 +353,17 @@ class ProfileTest(harness.ProfdTest):
         stacks = self.stacks(self.daemon.end(started["session"])["directory"])
         self.assertGreaterEqual(stacks.share("plantedHot"), 0.7)
 
+    @harness.needs_root
+    def test_without_sys_the_processors_are_found(self):
+        """As in a container, or in a root that somebody entered."""
+        hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "sh"]
+        self.daemon = self.profd(within=hidden)
+        result = self.daemon.ctl("devices")
+        self.assertEqual(result.code, harness.OK, f"{result}\n{self.daemon.log.read_text()}")
+        started = self.begin(self.workload(command=[sys.executable, "-c", "while True: pass"]).pid)
+        self.until(started["session"], PLENTY)
+        self.daemon.end(started["session"])
+
     def test_what_cannot_be_is_refused(self):
         target = self.hot()
         result = self.daemon.ctl("start", "--pid", target.pid, "--collect", f"{KIND}=1000Hz")
