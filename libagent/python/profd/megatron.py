@@ -7,15 +7,12 @@
         prof.step()
     prof.stop()
 
---profile, --profile-step-start, --profile-step-end (excluded; -1: to the end), --profile-ranks (-1: all), --profile-level,
+--profile, --profile-step-start, --profile-step-end (excluded), --profile-ranks (-1: all), --profile-level,
 --profile-with-cpu, --profile-with-stack, --profile-with-memory, --profile-record-shapes, --profile-export-type,
 --profile-save-path. As in MindSpeed-LLM, the steps have the numbers from 1 on of the whole training: what `args.iteration`
 says was done already counts.
 """
 from profd import torch as _torch
-
-
-_TO_THE_END = 1_000_000  # steps: as MindSpeed-LLM has it
 
 
 class _Off:
@@ -49,7 +46,7 @@ def from_args(args):
     done = int(given("iteration", 0) or 0)
     first, end = int(given("profile_step_start", 10)), int(given("profile_step_end", 12))
     before = max(first - done - 1, 0)  # steps of this run
-    active = _TO_THE_END if end < 0 else max(end - max(first, done + 1), 0)
+    active = max(end - max(first, done + 1), 0)
     if active == 0:
         _torch.log.warning("steps %d to %d (excluded) are over or empty: nothing is recorded", first, end)
         return _Off()

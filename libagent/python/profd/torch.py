@@ -299,7 +299,7 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         self._idle_until = 0  # no step before has to be looked at
         self._starting = self._session = self._previous = self._output = None
         self._ends = []
-        self._metadata, self._unmarked = {}, False
+        self._metadata = {}
         self.step_num, self._first_step = 0, first_step
         self.current_action = ProfilerAction.NONE
         self.directory = None  # of the newest window
@@ -318,7 +318,7 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             return
         self._on = True
         self._act()
-        self._begin_step()
+        begin_step(self._first_step + self.step_num)
 
     def stop(self):
         if not self._on:
@@ -335,14 +335,7 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         self.step_num += 1
         if self.step_num >= self._idle_until:
             self._act()
-        self._begin_step()
-
-    def _begin_step(self):
         begin_step(self._first_step + self.step_num)
-        if self._unmarked:  # between steps agents record nothing
-            self._unmarked = False
-            for key, value in self._metadata.items():
-                profd.mark(key, value=value)
 
     def _act(self):
         before, now = self.current_action, self._schedule(self.step_num)
@@ -443,7 +436,8 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             self._give_up()
             return
         self._session, self.directory = answer["session"], answer["directory"]
-        self._unmarked = True
+        for key, value in self._metadata.items():
+            profd.mark(key, value=value)
 
     def _give_up(self, reason=None):
         """Nothing is recorded any more: what failed once would fail at each window, and cost time."""
