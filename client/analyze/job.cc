@@ -326,13 +326,17 @@ Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool k
     std::string why;
     constexpr size_t kMostReasons = 3;
     for (const Note& note : std::span(job.notes).first(std::min(job.notes.size(), kMostReasons)))
-      why += "; " + (note.where.empty() || note.text.starts_with(note.where) ? "" : note.where + ": ") +
+      why += "; " +
+             (note.where.empty() || note.where == paths.front() || note.text.starts_with(note.where)
+                  ? ""
+                  : note.where + ": ") +
              note.text;
     const char* const none =
-        sources.empty() ? ": there is nothing to analyse: no PROF directory with data, no *_ascend_pt "
-                          "folder and no database with tasks of a device; is it the right folder?"
-                        : ": there is nothing to analyse in it: no tasks, kernels or collectives of a "
-                          "device; profctl query says what it has; profctl record records a job";
+        !sources.empty() ? ": there is nothing to analyse in it: no tasks, kernels or collectives of a "
+                           "device; profctl query says what it has; profctl record records a job"
+        : !why.empty()   ? ": there is nothing to analyse"
+                         : ": there is nothing to analyse: no PROF directory with data, no *_ascend_pt "
+                           "folder and no database with tasks of a device; is it the right folder?";
     return Status(Code::kNotFound, paths.front() + none + why);
   }
   if (const std::string several = SeveralRuns(job); !several.empty())

@@ -10,8 +10,9 @@ constexpr Feature kFeatures[] = {
      .how = "profctl msprof [options] program arguments"},
     {.row = "F-012",
      .about = "--help, also without arguments",
-     .how = "profctl msprof --help: the options and which chips have them; --help-all: also what profd does "
-            "not collect"},
+     .how =
+         "profctl msprof --help: what this node's chips have, as the running profd knows them; --help-all: "
+         "what every chip has, and what profd does not collect"},
     {.row = "F-013",
      .about = "Which option says what is done",
      .how = "the same order; a missing or forbidden option is an error"},

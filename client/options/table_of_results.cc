@@ -116,8 +116,8 @@ constexpr Option kOptions[] = {
      .needs = "output",
      .becomes = Becomes::kResults,
      .standing = Standing::kDifferent,
-     .because =
-         "of directories of CANN's own collector; JSON and database at once, whatever type and rule say"},
+     .because = "reads directories of CANN's own collector; writes JSON and database at once, whatever type "
+                "and rule say"},
     {.name = "rule",
      .rows = "F-097",
      .about = "what is analysed",
@@ -126,8 +126,8 @@ constexpr Option kOptions[] = {
      .needs = "analyze=on output",
      .becomes = Becomes::kResults,
      .standing = Standing::kDifferent,
-     .because =
-         "of directories of CANN's own collector; JSON and database at once, whatever type and rule say"},
+     .because = "reads directories of CANN's own collector; writes JSON and database at once, whatever type "
+                "and rule say"},
 };
 
 }  // namespace

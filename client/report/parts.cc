@@ -329,7 +329,7 @@ std::string HeadPart(const View& view) {
   text += "<p class=\"quiet\">Mean of " +
           Count(analysis.context().steps(), unit.c_str(), (unit + "s").c_str()) + "; median " +
           Length(summary.step_ms_p50) + ", 95th percentile " + Length(summary.step_ms_p95) +
-          ". Data: " + analyze::LevelName(analysis.level()) +
+          ". Data: " + analyze::DataText(analysis) +
           (analysis.is_whole() ? "" : ", <b>not all of it could be used</b>");
   if (analysis.clocks().from_data)
     text += "; clocks of nodes agree to " + Length(static_cast<double>(analysis.clocks().bound) / 1e6);

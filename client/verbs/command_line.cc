@@ -91,6 +91,11 @@ class OptionsFile : public CLI::ConfigTOML {
   }
 };
 
+bool IsGiven(const CLI::App& verb, const char* option) {
+  const CLI::Option* const found = verb.get_option_no_throw(option);
+  return found != nullptr && found->count() > 0;
+}
+
 class CommandLine {
  public:
   CommandLine() {
@@ -121,9 +126,15 @@ class CommandLine {
       const auto verbs = app_.get_subcommands();
       if (error.get_exit_code() != 0)
         return Usage(WhatIsWrong(words, error), verbs.empty() ? "" : verbs.front()->get_name());
+      const bool is_help = dynamic_cast<const CLI::CallForVersion*>(&error) == nullptr;
+      const Known* const verb = verbs.empty() || !is_help ? nullptr : Find(verbs.front()->get_name());
+      std::string below;
+      if (verb != nullptr && verb->action.before_help && !IsGiven(*verb->app, "--help-all"))
+        below = verb->action.before_help(context_);
       app_.exit(error);  // --help, --version
+      if (!below.empty()) OwnStreams()->Print("\n" + below + "\n");
       // Programs that call msprof look there for what it can do, word for word.
-      if (!verbs.empty() && verbs.front()->get_name() == kMsprof)
+      if (verb != nullptr && verb->verb->name == kMsprof)
         OwnStreams()->Print("\n--type: text(which will also export the database), or db alone\n");
       return ExitCode::kOk;
     }

@@ -30,7 +30,15 @@ void AddVendorOptions(cli::Arguments arguments, bool for_start, options::Given* 
     for (const options::Option& option : options::Table())
       arguments.Regroup("--" + std::string(option.name), kGroup);
   };
-  arguments.HelpFlag("--help-all", show_all, "also what profd does not collect");
+  arguments.HelpFlag("--help-all", show_all,
+                     for_start ? "also what profd does not collect"
+                               : "also what profd does not collect, and what other chips have");
+}
+
+void HideOtherChips(cli::Arguments arguments, options::Chips chips) {
+  for (const options::Option& option : options::Table()) {
+    if ((option.chips & chips).empty()) arguments.Regroup("--" + std::string(option.name), "");
+  }
 }
 
 }  // namespace profd::client

@@ -10,4 +10,7 @@ namespace profd::client {
 // offer, too: they are taken, and refused with the reason. `given` must outlive the parser.
 void AddVendorOptions(cli::Arguments arguments, bool for_start, options::Given* given);
 
+// Takes what none of the chips has out of --help.
+void HideOtherChips(cli::Arguments arguments, options::Chips chips);
+
 }  // namespace profd::client

@@ -37,6 +37,8 @@ struct Action {
   std::function<void(std::vector<std::string>)> take_program = {};
   // Takes what stands behind the verb, whatever it is; leaves what is not its own.
   std::function<base::Result<std::vector<std::string>>(const std::vector<std::string>&)> take_words = {};
+  // Before --help is shown (not --help-all). What it returns stands below; "" = nothing.
+  std::function<std::string(const Context&)> before_help = {};
 };
 
 struct Verb {

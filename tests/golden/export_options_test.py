@@ -163,16 +163,26 @@ class ExportOptions(unittest.TestCase):
         spool = os.path.join(self.folder, "spool")
         done = self.run_profctl("export", spool)
         self.assertEqual((done.returncode, done.stdout), (2, ""), done)
-        self.assertRegex(done.stderr, rf"^profctl: {spool} is not a PROF directory; below it is 1: {self.prof}; .*--recursive.*\n$")
+        self.assertRegex(done.stderr, rf"^profctl: {spool} is not a PROF directory; below it is 1 PROF directory: {self.prof}; .*--recursive.*\n$")
         shutil.copytree(self.prof, os.path.join(spool, "a", NAME))
         before = self.all_files()
         done = self.run_profctl("export", spool)
         self.assertEqual((done.returncode, done.stdout), (2, ""), done)
-        self.assertIn("below it are 2; --recursive", done.stderr)
+        self.assertIn("below it are 2 PROF directories; --recursive", done.stderr)
         self.assertEqual(self.all_files(), before)
         done = self.run_profctl("export", "--recursive", "--format", "db", spool)
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual(len(self.all_files() - before), 2)
+
+    def test_a_folder_of_a_framework_beside_directories(self):
+        """All that --recursive would write into is counted."""
+        spool = os.path.join(self.folder, "spool")
+        for of in ("node_1_ascend_pt", "deeper"):
+            shutil.copytree(self.prof, os.path.join(spool, of, NAME))
+        done = self.run_profctl("export", spool)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+        self.assertIn("below it are 1 folder of Ascend's PyTorch Profiler and 2 PROF directories; --recursive exports all of them",
+                      done.stderr)
 
     def test_a_dry_run_says_what_is_written(self):
         formats = "chrome,csv,db,perfetto"

@@ -382,7 +382,7 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
       "aivector-task"};
   client::Decode(capture, wanted, false, sinks);
   for (const client::Skipped& skipped : report.skipped())
-    builder.Note(skipped.stream + ": " + skipped.why, true);
+    builder.Note((skipped.stream.empty() ? "" : skipped.stream + ": ") + skipped.why, true);
   std::string node;
   for (const client::Side& side : capture.sides) {
     if (node.empty()) node = side.facts.hostname;

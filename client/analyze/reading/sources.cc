@@ -123,9 +123,12 @@ class Finder {
         Add({Source::Form::kCapture, entry, rank}, folder);
     }
     if (sources_.size() == before) {
-      notes_.push_back({folder,
-                        "has tables as text only, and no records: export it as db (profiler's export_type)",
-                        true});
+      notes_.push_back(
+          {folder,
+           "this folder of Ascend's PyTorch Profiler has tables as text only, and no PROF directory "
+           "with the records they were made of; keep that the next time, or export as db (the "
+           "profiler's export_type)",
+           true});
     }
     return true;
   }

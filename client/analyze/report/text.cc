@@ -39,18 +39,22 @@ std::string Padded(const std::string& text, size_t width) {
 
 }  // namespace
 
-std::string LevelName(Level level) {
-  switch (level) {
+std::string DataText(const Analysis& analysis) {
+  const std::vector<Rank>& ranks = analysis.job().ranks;
+  const bool collectives =
+      std::ranges::any_of(ranks, [](const Rank& rank) { return !rank.collectives.empty(); });
+  switch (analysis.level()) {
     case Level::kNothing:
       return "no tasks";
     case Level::kTasks:
       return "tasks without names";
     case Level::kNamed:
-      return "kernels and collectives, no calls";
+      return collectives ? "kernels and collectives, no calls" : "kernels, no collectives, no calls";
     case Level::kLaunches:
-      return "kernels, collectives and calls";
+      return collectives ? "kernels, collectives and calls" : "kernels and calls, no collectives";
     case Level::kFramework:
-      return "kernels, collectives, calls and ranges";
+      return collectives ? "kernels, collectives, calls and ranges"
+                         : "kernels, calls and ranges, no collectives";
   }
   return "";
 }
@@ -81,7 +85,7 @@ std::string Head(const Analysis& analysis) {
   } else {
     text += "no steps: " + count(job.steps.size(), "window", "windows") + " of " + Time(context.step_ns);
   }
-  text += "\n  data: " + LevelName(analysis.level());
+  text += "\n  data: " + DataText(analysis);
   if (analysis.clocks().from_data)
     text +=
         " · clocks of nodes from their collectives, ± " + Time(static_cast<double>(analysis.clocks().bound));

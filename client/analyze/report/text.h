@@ -16,7 +16,7 @@ std::string Screen(const Analysis& analysis, size_t top, bool coloured);
 std::string Title(const Finding& finding);
 std::string Advice(const Finding& finding);
 std::string HowOften(const Job& job, const Finding& finding);
-std::string LevelName(Level level);
+std::string DataText(const Analysis& analysis);
 // Evidence of the finding of this number, as Screen() counts them.
 base::Result<std::string> ExplainFinding(const Analysis& analysis, size_t number);
 // What a rule looks for, and its settings; "" = no such rule.

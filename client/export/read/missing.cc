@@ -13,6 +13,7 @@ namespace {
 // Of all units of one kind.
 struct Asked {
   std::string reason;
+  bool came_never = false;  // a device was waited for that would have offered it
   bool had_rate = false, started = false, any = false;
   bool was_tried = false;  // where the reason is from
 };
@@ -62,6 +63,7 @@ void ReportMissingKinds(const Capture& capture, const Wanted& wanted, Report& re
     const bool is_elsewhere = kind.verdict == "started" && !with_stream.contains({kind.kind, kind.unit});
     of.any = of.any || kind.records > 0 || is_elsewhere || IsInAnothersFile(*capture.manifest, kind);
     of.started = of.started || kind.verdict == "started";
+    of.came_never = of.came_never || kind.verdict == "pending";
     of.had_rate = of.had_rate || (kind.verdict == "started" && kind.effective_hz > 0);
     // What was tried says more than that some device has no such kind.
     const bool was_tried = kind.verdict != "skipped";
@@ -77,6 +79,11 @@ void ReportMissingKinds(const Capture& capture, const Wanted& wanted, Report& re
     if (name == kTasks && has_kernels) continue;
     // What was started and has no rate comes when something happens, and nothing did.
     if (of.any || (of.started && !of.had_rate) || !wanted.Kind(name)) continue;
+    // Its channel is there only while a process runs on the AI CPUs.
+    if (name == kAiCpu && of.came_never) {
+      report.Note("kind aicpu: nothing ran on the AI CPUs, so it has no records");
+      continue;
+    }
     const std::string why = of.reason.empty() ? "" : ": " + of.reason;
     report.Skip({"", 0, 0, 0, "kind " + name + ": was requested, but has no data" + why});
   }

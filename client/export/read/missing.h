@@ -13,7 +13,7 @@ namespace profd::client {
 
 // The scheduler's log and what programs report of their kernels need the same channels: where there is the
 // second, tasks are not missing.
-inline constexpr std::string_view kTasks = "task", kKernels = "agent-kernel";
+inline constexpr std::string_view kTasks = "task", kKernels = "agent-kernel", kAiCpu = "aicpu";
 
 // Into the report, of those that are wanted: what was refused, was not ready in time, or has a rate and gave
 // nothing.

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/join.h"
 #include "client/export/arguments.h"
 #include "client/export/exporter.h"
 #include "client/export/framework/framework.h"
@@ -263,14 +264,6 @@ Result<std::vector<Found>> FindFramework(const ExportArguments& arguments, const
   } else {
     for (std::string& folder : framework::FoldersIn(directory))
       found.push_back({std::move(folder), std::nullopt, false, true});
-    if (!found.empty() && !arguments.recursive && !arguments.dry_run) {
-      return Status(
-          base::Code::kInvalidArgument,
-          directory + " is not a PROF directory; in it " +
-              (found.size() == 1 ? "is 1 folder" : "are " + std::to_string(found.size()) + " folders") +
-              " of Ascend's PyTorch Profiler; --recursive exports " +
-              (found.size() == 1 ? "it" : "all of them") + ", --dry-run lists what that would write");
-    }
   }
   if (found.empty()) return found;
   PROFD_RETURN_IF_ERROR(CheckFramework(arguments, found.front().directory));
@@ -279,6 +272,25 @@ Result<std::vector<Found>> FindFramework(const ExportArguments& arguments, const
     PROFD_RETURN_IF_ERROR(framework::CheckFormats(found.front().directory, formats));
   }
   return found;
+}
+
+// "1 PROF directory", "2 PROF directories"; "" = none.
+std::string Counted(size_t count, const char* one, const char* many) {
+  return count == 0 ? "" : std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+// Why a folder that is neither is not exported just like that.
+Status NotOne(const std::string& directory, const std::vector<Found>& found) {
+  const auto folders = static_cast<size_t>(std::ranges::count_if(found, &Found::is_framework));
+  std::string text =
+      Counted(folders, "folder of Ascend's PyTorch Profiler", "folders of Ascend's PyTorch Profiler");
+  if (found.size() > folders)
+    base::AddTo(text, Counted(found.size() - folders, "PROF directory", "PROF directories"), " and ");
+  const bool is_one = found.size() == 1;
+  return {base::Code::kInvalidArgument,
+          directory + " is not a PROF directory; below it " + (is_one ? "is " : "are ") + text +
+              (is_one ? ": " + found.front().directory : "") + "; --recursive exports " +
+              (is_one ? "it" : "all of them") + ", --dry-run lists what that would write"};
 }
 
 // A folder of PROF directories is no accident only when somebody says so: an export writes into each of them.
@@ -293,18 +305,15 @@ Result<std::vector<Found>> Find(const Context& context, const ExportArguments& a
       };
       if (std::ranges::none_of(of_framework, holds)) of_framework.push_back(other);
     }
-    return of_framework;
+    const bool is_itself = framework::IsFolder(directory);
+    if (is_itself || arguments.recursive || arguments.dry_run) return of_framework;
+    return NotOne(directory, of_framework);
   }
   PROFD_ASSIGN_OR_RETURN(std::vector<Found> found, FindSides(context, directory, arguments.is_vendors));
   const bool is_itself = found.front().of_session ||
                          (found.size() == 1 && (found.front().side || found.front().directory == directory));
   if (is_itself || arguments.is_vendors || arguments.recursive || arguments.dry_run) return found;
-  const std::string count = std::to_string(found.size());
-  return Status(base::Code::kInvalidArgument,
-                directory + " is not a PROF directory; below it " +
-                    (found.size() == 1 ? "is 1: " + found.front().directory : "are " + count) +
-                    "; --recursive exports " + (found.size() == 1 ? "it" : "all of them") +
-                    ", --dry-run lists what that would write");
+  return NotOne(directory, found);
 }
 
 // A job for each device of each.

@@ -89,7 +89,8 @@ std::string Kinds(const Inventory& inventory, const Look& look) {
 void PrintUnreadable(const Context& context, const Report& report) {
   std::vector<std::pair<std::string, size_t>> lines;
   for (const Skipped& skipped : report.skipped()) {
-    const std::string line = OneLine("not readable: " + skipped.stream + ": " + skipped.why);
+    const std::string line = OneLine(
+        skipped.stream.empty() ? skipped.why : "not readable: " + skipped.stream + ": " + skipped.why);
     const auto said = std::ranges::find(lines, line, &std::pair<std::string, size_t>::first);
     if (said == lines.end()) {
       lines.emplace_back(line, 1);

@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/join.h"
 #include "client/export/framework/analyzer/collective_parts.h"
 #include "client/options/table.h"
@@ -19,6 +21,7 @@
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
 #include "client/words/text.h"
+#include "format/directory/own_folder.h"
 
 namespace profd::client {
 
@@ -88,6 +91,14 @@ ExitCode RunSystem(const Context& context, Given given) {
   return Conclude(context, given, session, code);
 }
 
+bool IsOwn(const std::string& directory) {
+  std::error_code error;
+  return std::ranges::any_of(std::array{format::kOwnFolder, format::kFormerOwnFolder},
+                             [&](const char* folder) {
+                               return fs::exists(fs::path(directory) / folder / format::kManifestFile, error);
+                             });
+}
+
 // Into analyze/ of each PROF directory.
 ExitCode RunAnalyzer(const Context& context, const std::string& output) {
   const auto found = FindSides(context, output, true);
@@ -99,6 +110,15 @@ ExitCode RunAnalyzer(const Context& context, const std::string& output) {
     const auto files = framework::AnalyzeCollectives(part.directory, progress);
     if (!files.ok()) {
       worst = context.Fail(files.status());
+      continue;
+    }
+    if (files->empty() && IsOwn(part.directory)) {
+      worst =
+          context.Fail({Code::kInvalidArgument,
+                        "--analyze: " + part.directory +
+                            " is a recording of profd's, which has collectives, but not the tasks they are "
+                            "made of; profctl export --cluster-output --out DIR makes these files from "
+                            "the collectives, profctl analyze finds what is slow"});
       continue;
     }
     if (files->empty()) context.Note(part.directory + ": has no tasks of collectives to analyze");
@@ -224,8 +244,9 @@ ExitCode Conclude(const Context& context, const Given& given, const v1::SessionI
   for (const std::string& directory : session.directories()) {
     context.Print("Process profiling data complete. Data is saved in " + OneLine(directory) + "\n");
   }
-  context.Print("See profctl query " + OneLine(session.directory()) +
-                "; its msprof_*.json opens in MindStudio Insight and ui.perfetto.dev\n");
+  context.Print("See profctl analyze " + OneLine(session.directory()) +
+                " for what takes the time, profctl query " + OneLine(session.directory()) +
+                " for what is in it; its msprof_*.json opens in MindStudio Insight and ui.perfetto.dev\n");
   return code == ExitCode::kOk ? exported : code;
 }
 
@@ -273,6 +294,24 @@ ExitCode Run(const Context& context, MsprofLine line) {
                        "--query=on or --export=on; profctl msprof --help lists all"});
 }
 
+// As the vendor's, --help has what this node's chips have. It is called by programs, too: a profd that does
+// not answer soon leaves it as it is.
+std::string ForThisNode(const Context& context, cli::Arguments arguments) {
+  constexpr uint64_t kPatienceNs = 1'000'000'000;
+  Context asking = context;
+  asking.deadline_ns = base::MonotonicNs() + kPatienceNs;
+  const Result<Connection> connection = Connect(asking);
+  if (!connection.ok()) return "";
+  const Result<v1::DevicesReply> node = connection->control->Devices().Now();
+  if (!node.ok()) return "";
+  options::Chips chips;
+  for (const v1::Device& device : node->devices()) chips = chips | options::ChipOf(device.chip());
+  if (chips.empty()) return "";
+  HideOtherChips(arguments, chips);
+  return "Only what this node's chips have (" + options::ChipNames(chips) +
+         "); --help-all shows the options of every chip.";
+}
+
 Action Define(cli::Arguments arguments) {
   const auto line = std::make_shared<MsprofLine>();
   AddVendorOptions(arguments, false, &line->given);
@@ -282,7 +321,9 @@ Action Define(cli::Arguments arguments) {
     if (words.empty()) return std::vector<std::string>{"--help"};  // as the vendor's
     return line->others;
   };
-  return {.run = [line](const Context& context) { return Run(context, *line); }, .take_words = take};
+  return {.run = [line](const Context& context) { return Run(context, *line); },
+          .take_words = take,
+          .before_help = [arguments](const Context& context) { return ForThisNode(context, arguments); }};
 }
 
 }  // namespace

@@ -11,12 +11,16 @@ import random
 import shutil
 import sqlite3
 import subprocess
+import sys
 import time
 import unittest
 
 import agent_reader
 import harness
 import own_folder
+
+PACKAGE = harness.ROOT / "libagent" / "python"
+LIBRARY = harness.PLAIN_BUILD / "lib" / "libprofd_agent.so"
 
 
 class ExportAgentsTest(harness.ProfdTest):
@@ -86,6 +90,30 @@ class ExportAgentsTest(harness.ProfdTest):
         for row in counted + steps:
             self.assertEqual((row["Device_id"], int(row["pid"])), ("host", agent.entry["pid"]))
         self.assertGreater(len(steps), 0)
+
+    def test_a_program_that_marks_steps_alone(self):
+        """Nothing of it has a name, so there is no table of names, and nothing is missing."""
+        daemon = self.profd()
+        program = ("import sys, profd\n"
+                   "with profd.step(0): pass\n"  # which registers it
+                   "for number, _ in enumerate(sys.stdin, 1):\n"
+                   "    with profd.step(number): pass\n"
+                   "    print('done', flush=True)\n")
+        job = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               env=dict(daemon.environment, PYTHONPATH=str(PACKAGE), PROFD_AGENT_LIBRARY=str(LIBRARY)))
+        self.ends_with_the_test(job)
+        self.registered(daemon, job.pid)
+        session = daemon.begin("--pid", job.pid, "--collect", "agent-step")
+        for _ in range(5):
+            job.stdin.write("\n")
+            job.stdin.flush()
+            job.stdout.readline()
+        directory = daemon.end(session["session"])["directory"]
+        self.assertEqual(glob.glob(os.path.join(directory, own_folder.OWN_FOLDER, "*.names*")), [])
+        status, said = self.export(directory, directory)
+        self.assertEqual(status, 0, said)
+        self.assertEqual([int(row["Step"]) for row in self.table(directory, "agent_step")], [1, 2, 3, 4, 5])
+        self.assertEqual(daemon.ctl("query", directory).code, 0)
 
     @staticmethod
     def table(out, kind):

@@ -378,8 +378,18 @@ class KernelsTest(harness.ProfdTest):
         for verb in (("export", "--format", "db", "--out", str(daemon.directory / "missing")), ("query",)):
             result = daemon.ctl(verb[0], directory, *verb[1:])
             self.assertEqual(result.code, 7, result)
-            self.assertIn("ub: was requested, but has no data: a 910B has no ub", result.out)
+            self.assertRegex(result.out, r"(?m)^(/.*: )?kind ub: was requested, but has no data: a 910B has no ub$")
         self.assertIn(", NOT complete", daemon.ctl("export", directory, "--format", "db").out)
+
+    def test_a_job_without_operators_on_ai_cpus_lacks_nothing(self):
+        daemon = self.profd(sim=NPUS)
+        session = daemon.begin("--collect", "hbm,aicpu", "--devices", "0")
+        daemon.let_run(session, 0.5)
+        directory = daemon.end(session["session"])["directory"]
+        result = daemon.ctl("export", directory, "--format", "db")
+        self.assertEqual(result.code, 0, result)
+        self.assertIn("note: kind aicpu: nothing ran on the AI CPUs, so it has no records", result.out)
+        self.assertEqual(daemon.ctl("query", directory).code, 0)
 
 
 if __name__ == "__main__":

@@ -77,6 +77,16 @@ class AnalyzeTest(unittest.TestCase):
         self.assertIn("rank.compute", explained.stdout)
         self.assertEqual(profctl("analyze", self.folder, "--explain", 9).returncode, 3)
 
+    def test_a_folder_of_text_alone(self):
+        results = self.folder / "node_1_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
+        results.mkdir(parents=True)
+        (results / "kernel_details.csv").touch()
+        for given in (self.folder, results.parent):
+            result = profctl("analyze", given)
+            self.assertEqual(result.returncode, 3, result)
+            self.assertIn("this folder of Ascend's PyTorch Profiler has tables as text only", result.stderr)
+            self.assertNotIn("no *_ascend_pt folder", result.stderr)
+
     def test_exit_codes(self):
         self.job(SLOW)
         self.assertEqual(profctl("analyze", self.folder, "--fail-on", "1%").returncode, 10)

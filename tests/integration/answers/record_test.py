@@ -108,6 +108,12 @@ class RecordTest(harness.ProfdTest):
         self.assertEqual(loss["where"]["ranks"], [0, 1])
         self.assertRegex(loss["title"], "7 records were lost, in [0-9.]+ % of the time: the program's rings were full")
 
+    def test_kernels_alone(self):
+        process = self.record("--collect", "agent-step,agent-kernel", "--", *WORKLOAD, "60")
+        session = self.awaits_kernels()
+        os.kill(self.daemon.status(session)["pids"][0], signal.SIGTERM)
+        self.assertRegex(self.ended(process).out, r"(?m)^ *data: kernels, no collectives, no calls\b")
+
     def test_a_program_for_a_while(self):
         said = tempfile.NamedTemporaryFile("w", prefix="profd-record-")
         self.addCleanup(said.close)

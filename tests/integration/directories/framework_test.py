@@ -183,7 +183,7 @@ class FolderTest(unittest.TestCase):
     def test_all_ranks_of_a_folder(self):
         paths = [self.job(f"node1_{pid}_20260131120000123_ascend_pt", rank)[0].path for rank, pid in enumerate((4242, 4243))]
         done = export(self.top, code=harness.USAGE)
-        self.assertIn("in it are 2 folders of Ascend's PyTorch Profiler; --recursive exports all of them", done.stderr)
+        self.assertIn("below it are 2 folders of Ascend's PyTorch Profiler; --recursive exports all of them", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
         planned = export(self.top, "--dry-run").stdout
         self.assertEqual(planned.count("trace_view.json"), 2)

@@ -499,36 +499,45 @@ class MsprofTest(harness.ProfdTest):
         self.assertIn("hbm", result.out)
         self.assertEqual(self.msprof("--parse=on", f"--output={self.directory}").code, OK)
         result = self.msprof("--analyze=on", f"--output={self.directory}")
-        self.assertEqual(result.code, OK, result)
-        self.assertIn("has no tasks of collectives to analyze", result.err)
+        self.assertEqual(result.code, USAGE, result)
+        self.assertRegex(result.err, r"--analyze: \S+ is a recording of profd's, .* export --cluster-output")
+        self.assertIn("--analyze: reads directories of CANN's own collector", result.err)
 
     def test_help(self):
         for arguments in ((), ("--help",)):
             result = self.msprof(*arguments)
             self.assertEqual(result.code, OK, result)
             self.assertIn("--sys-hardware-mem-freq", result.out)
-            self.assertIn("--sys-lp", result.out)
-            self.assertIn("(chips: 950)", result.out)
+            self.assertNotIn("--sys-lp", result.out, "a 910B does not have it")
+            self.assertNotIn("(chips: 950)", result.out)
+            self.assertIn("Only what this node's chips have (910B); --help-all shows", result.out)
             self.assertNotIn("--ge-api ", result.out)
             self.assertRegex(result.out, r"APP .*a program to start and record, with its arguments")
             text = " ".join(result.out.split())
             for default in ("counters of the AI cores: on|off; default on with a program, else off",
                             "AscendCL calls: on|off; default on", "default PipeUtilization"):
                 self.assertIn(default, text)
-        self.assertIn("--ge-api ", self.msprof("--help-all").out)
+        everything = self.msprof("--help-all").out
+        for word in ("--ge-api ", "--sys-lp", "(chips: 950)"):
+            self.assertIn(word, everything)
+        self.assertRegex(self.msprof("--version").out, r"\Aprofctl \S+\n\Z")
         self.assertIn("--ge-api ", self.daemon.ctl("start", "--help-all").out)
 
-    def test_help_connects_to_nothing(self):
+    def test_help_waits_for_nobody(self):
+        """Of msprof asks profd for the chips, and goes on without; other help connects to nothing."""
         with tempfile.TemporaryDirectory() as folder:
             listener = socket.socket(socket.AF_UNIX)
             listener.bind(f"{folder}/profd.sock.door")
             listener.listen()
             listener.setblocking(False)
-            for verb in ("msprof", "start"):
-                for flag in ("--help", "--help-all"):
-                    result = self.daemon.ctl("--socket", f"{folder}/profd.sock", verb, flag)
-                    self.assertEqual(result.code, OK, result)
-                    self.assertRaises(BlockingIOError, listener.accept)
+            for verb, flag in (("msprof", "--help-all"), ("start", "--help"), ("start", "--help-all")):
+                result = self.daemon.ctl("--socket", f"{folder}/profd.sock", verb, flag)
+                self.assertEqual(result.code, OK, result)
+                self.assertRaises(BlockingIOError, listener.accept)
+            for socket_of in (f"{folder}/profd.sock", f"{folder}/none.sock"):
+                result = self.daemon.ctl("--socket", socket_of, "msprof", "--help")
+                self.assertEqual(result.code, OK, result)
+                self.assertIn("(chips: 950)", result.out)
 
     def test_bad_lines(self):
         output = f"--output={self.output}"

@@ -103,6 +103,13 @@ class AgentSource {
     return stored - std::min(stored, read);
   }
 
+  // A program that marks nothing but steps has none, and no file of them.
+  bool HadNames(const format::ManifestAgent& agent) const {
+    return std::ranges::none_of(capture_.manifest->streams, [&agent](const format::ManifestStream& stream) {
+      return stream.file == agent.names_file && stream.slices == 0;
+    });
+  }
+
   void Process(const format::ManifestAgent& agent, uint32_t number) {
     const Stream* lanes = FindAgentStream(capture_, agent.lanes_file);
     const Stream* names = FindAgentStream(capture_, agent.names_file);
@@ -130,7 +137,7 @@ class AgentSource {
         if (block.header.type == static_cast<uint16_t>(format::BlockType::kNames)) decoder.Names(block);
       }
       sinks_.report->Count(names->path(), "agent", stream.bytes_read(), stream.blocks());
-    } else {
+    } else if (HadNames(agent)) {
       Skip(whose_names, 0, 1, "not there: nothing has a name");
     }
     AgentStream stream(capture_, *lanes, *sinks_.report, sinks_.progress);
