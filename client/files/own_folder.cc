@@ -63,11 +63,7 @@ Result<UniqueFd> OpenOwnFolders(int parent, const std::string& path, const std::
 
 Result<UniqueFd> OpenWay(const std::string& path, IfMissing missing) {
   Result<UniqueFd> folder = base::OpenWay(path, missing, base::Trust::kLinks);
-  if (folder.ok()) return folder;
-  if (missing == IfMissing::kFail && folder.status().code() == Code::kNotFound)
-    return Status(Code::kNotFound,
-                  OneLine(path) + ": there is no such folder: create it first, or name another");
-  if (missing == IfMissing::kFail) return folder;
+  if (folder.ok() || missing == IfMissing::kFail) return folder;
   return Status(folder.status().code(), folder.status().message() + " (--out names another place)");
 }
 

@@ -104,7 +104,7 @@ class Expansion {
   Status File(const std::string& path, int depth) {
     if (depth == kMostNested) return Wrong("@" + path, "files that name each other");
     const Result<std::string> text = base::ReadWhole(path);
-    if (!text.ok()) return {text.status().code(), "--hosts @" + text.status().message()};
+    if (!text.ok()) return {Code::kInvalidArgument, "--hosts @" + text.status().message()};
     std::istringstream lines(*text);
     for (std::string line; std::getline(lines, line);) {
       const std::string_view names = Trim(std::string_view(line).substr(0, line.find('#')));

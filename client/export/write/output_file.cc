@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/text.h"
 #include "client/files/own_folder.h"
 
 namespace profd::client {
@@ -50,8 +51,13 @@ base::Result<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& 
 }
 
 base::Result<std::unique_ptr<OutputFile>> OutputFile::CreateNamed(const std::string& path) {
-  PROFD_ASSIGN_OR_RETURN(base::UniqueFd folder, OpenWay(path.substr(0, NameAt(path)), IfMissing::kFail));
-  return Make(path, std::move(folder), false);
+  const std::string way = path.substr(0, NameAt(path));
+  base::Result<base::UniqueFd> folder = OpenWay(way, IfMissing::kFail);
+  if (!folder.ok() && folder.status().error() == ENOENT)
+    return base::Status(base::Code::kNotFound,
+                        base::OneLine(way) + ": there is no such folder: create it first, or name another");
+  PROFD_RETURN_IF_ERROR(folder.status());
+  return Make(path, std::move(*folder), false);
 }
 
 base::Result<std::unique_ptr<OutputFile>> OutputFile::Make(const std::string& path, base::UniqueFd folder,
