@@ -26,6 +26,7 @@ using base::UniqueFd;
 
 namespace {
 
+constexpr char kSettings[] = "profd's spool (store.spool, --output-root)";
 constexpr mode_t kSpoolMode = 0711;  // users reach their own folder and cannot list the others'
 constexpr mode_t kUserMode = 0750;
 constexpr mode_t kBothMode = 0770;    // while profd has to move it
@@ -91,7 +92,7 @@ Result<UniqueFd> MakeAs(int top, const std::string& user, uid_t uid, gid_t gid, 
 Result<UniqueFd> OpenAboveSpool(const std::string& spool) {
   Result<UniqueFd> above =
       base::OpenWay(PlaceOf(spool).parent_path(), IfMissing::kFail, base::Trust::kFolders);
-  if (!above.ok()) return above.status().In("spool " + spool);
+  if (!above.ok()) return above.status().In(kSettings);
   return above;
 }
 
@@ -106,7 +107,7 @@ Result<UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid, co
   bool made = false;
   PROFD_ASSIGN_OR_RETURN(const UniqueFd above, OpenAboveSpool(spool));
   Result<UniqueFd> opened = OpenOrMake(above.get(), PlaceOf(spool).filename(), spool, missing, &made);
-  if (!opened.ok()) return opened.status().In("profd's spool (store.spool, --output-root)");
+  if (!opened.ok()) return opened.status().In(kSettings);
   const UniqueFd top = std::move(opened).value();
   if (made && ::fchmod(top.get(), kSpoolMode) != 0) return Status::FromErrno("chmod " + spool);
   struct stat found {};

@@ -424,13 +424,14 @@ TEST_F(ControlFiles, SampleJsonOfAProgram) {
   SampleSettings settings;
   settings.kinds = {"task"};
   settings.of_program = settings.tasks = settings.calls = settings.blocks = true;
+  settings.acl_calls = settings.runtime_calls = true;
   settings.period_s = 86400;
   settings.program = "python3";
   for (const int device : {0, -1}) {
     const json sample = json::parse(SampleJson(settings, device));
     EXPECT_EQ(sample.size(), 136u);
     for (const char* key :
-         {"acl", "ts_keypoint", "runtimeTrace", "ts_memcpy", "stars_acsq_task", "taskBlock"})
+         {"acl", "runtimeApi", "ts_keypoint", "runtimeTrace", "ts_memcpy", "stars_acsq_task", "taskBlock"})
       EXPECT_EQ(sample[key], "on") << key;
     EXPECT_EQ(sample["profMode"], "");
     EXPECT_EQ(sample["prof_level"], "level1");
@@ -447,7 +448,7 @@ TEST_F(ControlFiles, SampleJsonOfAProgram) {
   for (const char* key : {"hwts_log", "hwts_log1", "taskTsfw"}) EXPECT_EQ(older[key], "on") << key;
   EXPECT_EQ(older["stars_acsq_task"], "");
   settings.kinds = {"aicore-task", "aicpu", "ccu"};
-  settings.calls = false;
+  settings.calls = settings.acl_calls = settings.runtime_calls = false;
   const json cores = json::parse(SampleJson(settings, 0));
   for (const char* key : {"ai_core_profiling", "aicpuTrace", "ccuInstr"}) EXPECT_EQ(cores[key], "on") << key;
   EXPECT_EQ(cores["acl"], "off");

@@ -78,10 +78,10 @@ class ManagerRig {
   base::Result<SessionInfo> Start(SessionSpec spec) { return BeginStart(std::move(spec)).get(); }
   // Also of one that ends by itself: answered once it is sealed.
   SessionInfo Stop(const std::string& id) {
-    return Ask<base::Result<std::vector<SessionInfo>>>(
+    return Ask<base::Result<Stopped>>(
                [this, id](auto done) { manager_->Stop(caller_, {.session = id}, done); })
         .value()
-        .front();
+        .sessions.front();
   }
   SessionInfo Get(const std::string& id) {
     return Ask<base::Result<SessionInfo>>([this, id](auto done) { done(manager_->Get(caller_, id)); })
