@@ -89,7 +89,7 @@ class Daemon {
     auto claim = auth::SocketClaim::Take(config_.socket);
     if (!claim.ok()) return claim.status();
     claim_.emplace(std::move(claim).value());
-    if (const base::Status way = store::OpenAboveSpool(config_.store.spool).status();
+    if (base::Status way = store::OpenAboveSpool(config_.store.spool).status();
         way.code() == base::Code::kPermissionDenied)
       return way;
     std::string no_driver = driver.status().message();

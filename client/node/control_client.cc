@@ -229,7 +229,7 @@ class ControlClient::Impl {
   std::set<grpc::ClientContext*> open;
 };
 
-ControlClient::ControlClient(Endpoint endpoint, std::string ticket)
+ControlClient::ControlClient(const Endpoint& endpoint, std::string ticket)
     : impl_(std::make_unique<Impl>(endpoint, std::move(ticket))) {}
 ControlClient::ControlClient(std::string host, Exchange* exchange)
     : impl_(std::make_unique<Impl>(std::move(host), exchange)) {}

@@ -30,7 +30,7 @@ class ControlClient {
  public:
   // Connects on the first call. A `ticket` is for this node's profd. A file that cannot be read fails the
   // first call.
-  ControlClient(Endpoint endpoint, std::string ticket);
+  ControlClient(const Endpoint& endpoint, std::string ticket);
   ControlClient(std::string socket, std::string ticket)
       : ControlClient(Endpoint{.socket = std::move(socket)}, std::move(ticket)) {}
   // Makes no calls: `exchange`, which must outlive it, gets them, one at a time, and the answers of `host`.

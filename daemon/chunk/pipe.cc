@@ -125,7 +125,7 @@ void Pipe::Kick() { consumer_.Ring(); }
 bool Pipe::Pop(Item& out) { return out_.TryPop(out); }
 
 void Pipe::Return(Chunk* chunk) {
-  const bool pushed = back_.TryPush(std::move(chunk));
+  const bool pushed = back_.TryPush(std::exchange(chunk, nullptr));
   PROFD_CHECK(pushed);
 }
 

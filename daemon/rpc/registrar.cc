@@ -75,7 +75,7 @@ Result<std::unique_ptr<Registrar>> Registrar::Start(const config::Config& config
 }
 
 Registrar::Registrar(std::unique_ptr<remote::Etcd> etcd, const config::Config::Registry& registry,
-                     std::string host)
+                     const std::string& host)
     : etcd_(std::move(etcd)),
       ttl_s_(registry.ttl_s),
       key_(registry.prefix + host),
@@ -117,7 +117,7 @@ void Registrar::Run() {
 
 Status Registrar::Announce() {
   if (lease_ != 0) {
-    const Status kept = etcd_->Keep(lease_);
+    Status kept = etcd_->Keep(lease_);
     if (kept.code() != Code::kNotFound) return kept;
     lease_ = 0;
   }

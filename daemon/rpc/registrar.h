@@ -27,7 +27,8 @@ class Registrar {
   Registrar& operator=(const Registrar&) = delete;
 
  private:
-  Registrar(std::unique_ptr<remote::Etcd> etcd, const config::Config::Registry& registry, std::string host);
+  Registrar(std::unique_ptr<remote::Etcd> etcd, const config::Config::Registry& registry,
+            const std::string& host);
   void Run();
   base::Status Announce();
 

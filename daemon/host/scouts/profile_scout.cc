@@ -169,6 +169,7 @@ Status ProfileScout::Begin(const ScoutOrder& order, const std::vector<NamedPid>&
 Status ProfileScout::Open(const ScoutOrder& order, const std::vector<NamedPid>& members) {
   if (what_ == ProfileBook::What::kOffCpu) {
     std::vector<pid_t> pids;
+    pids.reserve(members.size());
     for (const auto& [pid, name] : members) pids.push_back(pid);
     const perf_event_attr attrs[] = {OffCpuAttributes()};
     PROFD_ASSIGN_OR_RETURN(ThreadEvents events,

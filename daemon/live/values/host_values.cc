@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
@@ -43,7 +44,7 @@ void HostValues::Add(const host::HostReading& reading, const std::map<pid_t, Pro
     samples.push_back({&kHostSwap, {{"part", "free"}}, Number(reading.swap_free)});
   }
   if (std::ranges::any_of(reading.load, [](double load) { return load > 0; })) {
-    for (size_t i = 0; i < reading.load.size(); ++i) {
+    for (size_t i = 0; i < std::size(kLoadMinutes); ++i) {
       samples.push_back({&kHostLoad, {{"minutes", kLoadMinutes[i]}}, reading.load[i]});
     }
   }

@@ -181,7 +181,8 @@ class ControlService::Calls : public v1::Control::CallbackService {
     double cost = 1;
   };
   template <typename Reply, typename Work>
-  grpc::ServerUnaryReactor* OnCtl(grpc::CallbackServerContext* context, Verb verb, Reply* reply, Work work);
+  grpc::ServerUnaryReactor* OnCtl(grpc::CallbackServerContext* context, const Verb& verb, Reply* reply,
+                                  Work work);
 
   // Recognises a stream's caller and begins or refuses `call`; `take` counts what it holds until its end.
   using Take = base::Result<auth::Limits::Held> (auth::Limits::*)(const auth::Caller&);
@@ -226,7 +227,7 @@ Call* ControlService::Calls::Begin(const std::shared_ptr<Call>& call,
 
 // Recognises the caller and runs `work(caller, owed)` on ctl.
 template <typename Reply, typename Work>
-grpc::ServerUnaryReactor* ControlService::Calls::OnCtl(grpc::CallbackServerContext* context, Verb verb,
+grpc::ServerUnaryReactor* ControlService::Calls::OnCtl(grpc::CallbackServerContext* context, const Verb& verb,
                                                        Reply* reply, Work work) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   base::Result<auth::Caller> caller = identity_.Of(*context);
