@@ -38,7 +38,7 @@ void* Map(int protection) { return ::mmap(nullptr, kPage, protection, MAP_PRIVAT
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  const auto user = static_cast<uid_t>(std::atoi(argv[2]));
+  const auto user = static_cast<uid_t>(std::strtoul(argv[2], nullptr, 10));
   if (::setgroups(0, nullptr) != 0 || ::setresgid(user, user, user) != 0 ||
       ::setresuid(user, user, user) != 0)
     return 1;

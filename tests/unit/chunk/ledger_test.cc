@@ -32,8 +32,8 @@ TEST(LedgerTest, WhoHasMuchGetsNoMoreThanHalfOfWhatIsLeft) {
 TEST(LedgerTest, HoweverManyWantItTheSumIsBoundedAndEachHasSome) {
   const auto ledger = std::make_shared<Ledger>(1 << 20);
   {
-    std::vector<std::unique_ptr<Account>> accounts;
-    for (int i = 0; i < 64; ++i) accounts.push_back(std::make_unique<Account>(ledger));
+    std::vector<std::unique_ptr<Account>> accounts(64);
+    for (auto& account : accounts) account = std::make_unique<Account>(ledger);
     for (bool more = true; more;) {
       more = false;
       for (const auto& account : accounts) more |= account->Claim(256);
@@ -115,8 +115,8 @@ TEST_F(PipeOfLedger, WhatWaitsNoMoreIsGivenBackWhereOthersNeedIt) {
 TEST_F(PipeOfLedger, WhatWasNotNeededForATimeGoes) {
   const auto ledger = std::make_shared<Ledger>(100 * kBytes);
   Pipe pipe("test", kBytes, kChunks, bell_, {ledger, 2});
-  std::vector<Chunk*> burst;
-  for (int i = 0; i < 6; ++i) burst.push_back(pipe.TryTake());
+  std::vector<Chunk*> burst(6);
+  for (Chunk*& chunk : burst) chunk = pipe.TryTake();
   for (Chunk* chunk : burst) std::memset(chunk->data, 1, kBytes);
   Chunk* const away = burst.back();
   burst.pop_back();

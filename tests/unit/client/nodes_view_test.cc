@@ -137,7 +137,7 @@ TEST(NodesView, FitsAnyScreen) {
 TEST(NodesView, ForeignNamesCannotCommandTheTerminal) {
   NodesView view({"n1\033[2J"});
   view.Fail("n1\033[2J", "because\033[2J");
-  EXPECT_EQ(view.Text(0, {}, kSecond).find("\033"), std::string::npos);
+  EXPECT_EQ(view.Text(0, {}, kSecond).find('\033'), std::string::npos);
 }
 
 }  // namespace

@@ -16,7 +16,6 @@ namespace profd::format {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr uint64_t kWallNs = 1'700'000'000'123'456'789;  // 2023-11-14 22:13:20.123456789 UTC
