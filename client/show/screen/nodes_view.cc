@@ -94,6 +94,7 @@ std::vector<NodesView::Row> NodesView::Rows(uint64_t now_ns) const {
     Row& row = rows.emplace_back();
     row.node = &node;
     row.devices = SumOfDevices(node.live);
+    row.step = Step(node.live);
     if (!node.why.empty()) {
       row.state = OneLine(node.why);
     } else if (node.taken_ns == 0) {
@@ -111,7 +112,7 @@ std::vector<NodesView::Row> NodesView::Rows(uint64_t now_ns) const {
     if (sort_ == "hbm") return -Hbm(live).value_or(-1);
     if (sort_ == "cpu") return -Cpu(live).value_or(-1);
     if (sort_ == "memory") return -MemoryUse(live).value_or(-1);
-    if (sort_ == "step") return -Step(live).value_or(-1);
+    if (sort_ == "step") return -row.step.value_or(-1);
     if (sort_ == "lost") return -Lost(live).value_or(-1);
     return 0;  // as they were given
   };
@@ -157,12 +158,12 @@ std::vector<NodesView::Rank> NodesView::Ranks(uint64_t now_ns) const {
       ranks.push_back({.host = &node.host, .labels = std::move(labels), .seconds = seconds});
     }
   }
-  for (auto& [job, all] : by_job) {
-    const auto middle = all.begin() + static_cast<ptrdiff_t>(all.size() / 2);
-    std::ranges::nth_element(all, middle);
-    for (Rank& rank : ranks) {
-      if (rank.labels.at("job") == job && *middle > 0) rank.of_usual = rank.seconds / *middle;
-    }
+  for (auto& [job, all] : by_job)
+    std::ranges::nth_element(all, all.begin() + static_cast<ptrdiff_t>(all.size() / 2));
+  for (Rank& rank : ranks) {
+    const std::vector<double>& all = by_job.at(rank.labels.at("job"));
+    const double median = all[all.size() / 2];
+    if (median > 0) rank.of_usual = rank.seconds / median;
   }
   std::ranges::stable_sort(ranks, std::ranges::greater(), &Rank::of_usual);
   return ranks;
@@ -203,7 +204,7 @@ std::string NodesView::Text(size_t rows, const Look& look, uint64_t now_ns) cons
                BytesPerSecond(Hbm(live)),
                Use(Cpu(live)),
                Use(MemoryUse(live)),
-               StepTime(Step(live)),
+               StepTime(row.step),
                Count(live.Now("profd_agents")),
                says ? std::to_string(sessions) : "-",
                {Count(lost), lost && *lost > 0 ? Colour::kBad : Colour::kNone},

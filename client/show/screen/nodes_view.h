@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,8 @@ class NodesView {
   struct Row {
     const Node* node = nullptr;
     DevicesSum devices = {};
-    std::string state;  // "" = all is well
+    std::optional<double> step;  // seconds, of the slowest of its processes
+    std::string state;           // "" = all is well
   };
 
   // A process that says how long its steps take.

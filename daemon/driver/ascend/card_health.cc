@@ -72,7 +72,8 @@ struct CardHealth::State : std::enable_shared_from_this<CardHealth::State> {
   explicit State(std::shared_ptr<Cards> of) : cards(std::move(of)) {}
 
   struct Device {
-    uint64_t asked_ns = 0;  // for it, last
+    uint64_t asked_ns = 0;                         // for it, last
+    std::optional<CardLibrary::Place> place = {};  // once it is found
     DeviceHealth health = {};
   };
 
@@ -82,16 +83,19 @@ struct CardHealth::State : std::enable_shared_from_this<CardHealth::State> {
       const uint64_t now = base::RawNs();
       std::erase_if(devices, [now](const auto& each) { return now - each.second.asked_ns > kForgottenNs; });
       if (devices.empty()) break;
-      std::vector<uint32_t> ids;
-      for (const auto& [id, device] : devices) ids.push_back(id);
+      std::map<uint32_t, std::optional<CardLibrary::Place>> places;
+      for (const auto& [id, device] : devices) places.emplace(id, device.place);
       lock.unlock();
       const auto library = cards->Load();
-      for (const uint32_t id : ids) {
-        const auto place = library.ok() ? (*library)->PlaceOf(id) : std::nullopt;
+      for (auto& [id, place] : places) {
+        if (!place && library.ok()) place = (*library)->PlaceOf(id);
         DeviceHealth health = place ? Ask(**library, *place) : DeviceHealth{};
         health.wall_ns = base::WallNs();
         const std::lock_guard again(mutex);
-        if (const auto device = devices.find(id); device != devices.end()) device->second.health = health;
+        const auto device = devices.find(id);
+        if (device == devices.end()) continue;
+        device->second.place = place;
+        device->second.health = health;
       }
       lock.lock();
       changed.wait_for(lock, kPeriod, [this] { return leaving || is_new; });

@@ -243,9 +243,12 @@ void AiCpuCollectives::Close(const Running& running) {
   if (running.of_library || main_begin_ns == UINT64_MAX) return;
   // An operator's: nobody else tells of it.
   format::Collective collective = running.collective;
-  collective.group = sinks_.texts->Intern(std::string(sinks_.texts->Get(collective.group)) +
-                                          std::string(format::kOfOperator));
+  collective.group = OfOperator(collective.group);
   comm_.Add(collective, running.of, running.model_name, main_begin_ns, main_end_ns);
+}
+
+format::TextId AiCpuCollectives::OfOperator(format::TextId group) {
+  return sinks_.texts->Intern(std::string(sinks_.texts->Get(group)) + std::string(format::kOfOperator));
 }
 
 // Planes as the vendor's analyser has them: those of the library begin behind the host's own.
@@ -263,9 +266,7 @@ void AiCpuCollectives::GivePart(const Running& running, Group& group, const Task
     const auto next = static_cast<uint32_t>(group.planes.size()) + 1;
     part.plane = group.planes.try_emplace(task.task.stream, next).first->second + behind;
   }
-  if (!running.of_library)
-    part.group =
-        sinks_.texts->Intern(std::string(sinks_.texts->Get(part.group)) + std::string(format::kOfOperator));
+  if (!running.of_library) part.group = OfOperator(part.group);
   Give(task);
   comm_.AddPart(task.task, part, is_master, running.of, task.begin_ns, task.end_ns);
 }

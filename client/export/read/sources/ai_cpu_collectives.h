@@ -94,6 +94,8 @@ class AiCpuCollectives {
   void CloseAll(bool last);
   bool IsComplete(const Running& running) const;
   void Close(const Running& running);
+  // The name of what an operator does in this group.
+  format::TextId OfOperator(format::TextId group);
   void GivePart(const Running& running, Group& group, const Task& task, bool is_first);
 
   const CommStreams& streams_;
