@@ -18,7 +18,6 @@ constexpr char kLibrary[] = "libmspti.so";
 constexpr char kMissing[] = "libmspti.so is missing: install the CANN toolkit or set ASCEND_HOME_PATH";
 constexpr char kCannotLoad[] = "this process cannot load libraries, so it has no CANN";
 constexpr char kNotLoaded[] = "this process has not loaded CANN (libprofapi.so)";
-constexpr char kNeedsPreload[] = "MSPTI reports it only when the process starts with LD_PRELOAD=libmspti.so";
 
 constexpr size_t kPathBytes = 512;
 

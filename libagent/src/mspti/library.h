@@ -27,6 +27,9 @@ struct Library {
 
 // Why the kinds wait, while IsCannLoaded() does not hold.
 inline constexpr char kNotYet[] = "CANN is not loaded yet";
+// Why memory kinds are missing in a program that the library was loaded into later; before a recording as in
+// it.
+inline constexpr char kNeedsPreload[] = "needs a start with LD_PRELOAD=libmspti.so";
 // Why this process can never have MSPTI; nullptr: it has it, or may still get it. **Thread:** any.
 const char* WhyNever();
 // Whether CANN is among what is loaded. The library ends a process where it is not. A look at the loader's

@@ -174,7 +174,7 @@ bool Begin(Session* session) {
     const int code = EnableAll(session, wanted);
     g_any = g_any || code == kSuccess;
     if (code == kWithoutPreload) {
-      Add(&g_missing, 1U << wanted.ours, "needs a start with LD_PRELOAD=libmspti.so");
+      Add(&g_missing, 1U << wanted.ours, kNeedsPreload);
     } else if (code != kSuccess) {
       Add(&g_missing, 1U << wanted.ours, "this libmspti.so refuses it");
     }
