@@ -157,7 +157,7 @@ void ChannelHub::Impl::Enter(Channel& channel, Subscription& subscription) {
 
 // -- stopping --
 
-void ChannelHub::Impl::Stop(format::StreamKey key, StopDone done) {
+void ChannelHub::Impl::Stop(format::StreamKey key, StopDone done, std::optional<format::StreamKey> heir) {
   for (const auto& [id, channel] : channels_) {
     const auto is_it = [key](const Subscription& subscription) { return subscription.request.key == key; };
     const auto waits = std::find_if(channel->waiting.begin(), channel->waiting.end(), is_it);
@@ -171,13 +171,14 @@ void ChannelHub::Impl::Stop(format::StreamKey key, StopDone done) {
       Subscription leaving = std::move(*found);
       channel->subscriptions.erase(found);
       Refuse(leaving.done, Code::kCancelled, leaving.request, "it was stopped before it began");
-      return Leave(ChannelPtr(channel), leaving, std::move(done));
+      return Leave(ChannelPtr(channel), leaving, heir, std::move(done));
     }
   }
   Answer(done, Status(Code::kNotFound, "cannot stop a stream that takes part in no channel"));
 }
 
-void ChannelHub::Impl::Leave(const ChannelPtr& channel, const Subscription& leaving, StopDone done) {
+void ChannelHub::Impl::Leave(const ChannelPtr& channel, const Subscription& leaving,
+                             std::optional<format::StreamKey> heir, StopDone done) {
   if (channel->state == State::kPending && !channel->subscriptions.empty()) {
     Answer(done, Status::Ok());
   } else if (channel->state == State::kPending) {
@@ -195,6 +196,7 @@ void ChannelHub::Impl::Leave(const ChannelPtr& channel, const Subscription& leav
   } else if (leaving.in_pump) {
     PumpFor(channel->id)
         .Leave(channel->id, leaving.request.key,
+               leaving.request.format->combine == format::Combine::kNone ? std::nullopt : heir,
                Guard([this, done = std::move(done)]() mutable { Answer(done, Status::Ok()); }));
   } else {
     Answer(done, Status::Ok());
@@ -306,8 +308,9 @@ size_t ChannelHub::PumpOf(uint32_t device) const { return impl_->PumpOf(device);
 void ChannelHub::Start(ChannelRequest request, std::function<void(Result<Started>)> done) {
   impl_->Start(std::move(request), std::move(done));
 }
-void ChannelHub::Stop(format::StreamKey key, std::function<void(Status)> done) {
-  impl_->Stop(key, std::move(done));
+void ChannelHub::Stop(format::StreamKey key, std::function<void(Status)> done,
+                      std::optional<format::StreamKey> heir) {
+  impl_->Stop(key, std::move(done), heir);
 }
 void ChannelHub::EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe) {
   impl_->EndTrace(trace, device, pipe);

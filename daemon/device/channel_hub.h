@@ -122,7 +122,10 @@ class ChannelHub {
   void Start(ChannelRequest request, std::function<void(base::Result<Started>)> done);
   // Ends one session's part. The last one stops the channel and drains it. `done` says kDataLoss for 0x916
   // and kDeadlineExceeded for a stuck channel; either way nothing more is pushed for `key` afterwards.
-  void Stop(format::StreamKey key, std::function<void(base::Status)> done);
+  // `heir`: whose part goes on with the same channel. Of a kind with a period, both then have the record at
+  // the seam.
+  void Stop(format::StreamKey key, std::function<void(base::Status)> done,
+            std::optional<format::StreamKey> heir = {});
   // Pushes the end mark for `trace` on `pipe`, after all that was pushed before. Call when its Stop()s are
   // done.
   void EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe);

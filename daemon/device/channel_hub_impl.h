@@ -31,7 +31,8 @@ class ChannelHub::Impl {
   size_t PumpOf(uint32_t device) const { return device % pumps_.size(); }
 
   void Start(ChannelRequest request, std::function<void(base::Result<Started>)> done);
-  void Stop(format::StreamKey key, std::function<void(base::Status)> done);
+  void Stop(format::StreamKey key, std::function<void(base::Status)> done,
+            std::optional<format::StreamKey> heir = {});
   void EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe);
   void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done, bool ends);
   void Peek(std::function<void(std::vector<Peeked>)> done);
@@ -105,7 +106,8 @@ class ChannelHub::Impl {
   void Forget(const ChannelPtr& channel);
   void Restart(const ChannelPtr& channel);
   void SetStopping(uint32_t device, int change);
-  void Leave(const ChannelPtr& channel, const Subscription& leaving, StopDone done);
+  void Leave(const ChannelPtr& channel, const Subscription& leaving, std::optional<format::StreamKey> heir,
+             StopDone done);
 
   void Tell(const Channel& channel, ChannelEvent::What what, const std::string& reason);
   void OnPumpEvent(ChannelId id, const ChannelEvent& event);

@@ -34,12 +34,20 @@ constexpr uint64_t kDropShare = 20;            // and for that at most one part 
 constexpr uint64_t kDiscardAfter = 950 * kMs;  // of a driver that waits for 1 s
 constexpr uint64_t kStopPatience = 500 * kMs;  // the driver discards after 1 s, and does not say so
 constexpr uint64_t kFailedRetry = 1000 * kMs;
+constexpr uint64_t kHeirPatience = 1000 * kMs;
 constexpr uint64_t kFarewell = 200 * kMs;  // how long the destructor waits for a read
 constexpr uint64_t kAtOnce = 0;
 
 }  // namespace
 
 struct ChannelPump::Channel {
+  // A subscriber that stays until its heir has a record.
+  struct Leaving {
+    format::StreamKey key, heir;
+    uint64_t until_ns;
+    std::function<void()> gone;
+  };
+
   Channel(Source from, uint64_t now_ns)
       : source(std::move(from)),
         framer(*source.format, source.period_ms, source.counter_mhz, base::RawNs()),
@@ -74,6 +82,7 @@ struct ChannelPump::Channel {
   Framer framer;
   const std::unique_ptr<Tail> tail;  // nullptr: nobody wants one
   std::vector<std::shared_ptr<Subscriber>> subscribers;
+  std::vector<Leaving> leaving;
   uint64_t due_ns = kAtOnce;     // CLOCK_MONOTONIC, as all times here but last_good_ns
   uint64_t wanted_ns = kAtOnce;  // to be read; it may be due before that, to see whether it is to be drained
   uint64_t last_good_ns = base::RawNs();
@@ -143,21 +152,42 @@ void ChannelPump::Join(ChannelId id, std::shared_ptr<Subscriber> joining, std::f
            .most_bytes = kRingBytes});
 }
 
-void ChannelPump::Leave(ChannelId id, format::StreamKey key, std::function<void()> gone) {
+void ChannelPump::Leave(ChannelId id, format::StreamKey key, std::optional<format::StreamKey> heir,
+                        std::function<void()> gone) {
   Command({.run =
-               [this, id, key, gone = std::move(gone)]() mutable {
-                 if (Channel* channel = Find(id)) {
-                   std::erase_if(channel->subscribers, [&](const std::shared_ptr<Subscriber>& subscriber) {
-                     if (subscriber->outlet().key() != key) return false;
-                     subscriber->Finish(base::RawNs(), false);
-                     Push(*subscriber);
-                     return true;
-                   });
-                 }
-                 post_(std::move(gone));
+               [this, id, key, heir, gone = std::move(gone)]() mutable {
+                 Channel* channel = Find(id);
+                 if (channel == nullptr) return post_(std::move(gone));
+                 const uint64_t now_ns = base::MonotonicNs();
+                 const bool waits = heir && channel->failures == 0;
+                 channel->leaving.push_back(
+                     {key, heir.value_or(key), waits ? now_ns + kHeirPatience : 0, std::move(gone)});
+                 LetGo(*channel, now_ns);
+                 if (!channel->leaving.empty())
+                   channel->due_ns = kAtOnce, channel->longest_ns = kFirstInterval;
                },
            .reads = id,
            .most_bytes = kRingBytes});
+}
+
+// Those of the leaving whose time has come.
+void ChannelPump::LetGo(Channel& channel, uint64_t now_ns) {
+  const auto find = [&channel](format::StreamKey key) {
+    return std::ranges::find(channel.subscribers, key,
+                             [](const auto& subscriber) { return subscriber->outlet().key(); });
+  };
+  std::erase_if(channel.leaving, [&](Channel::Leaving& one) {
+    const auto heir = find(one.heir);
+    const bool waits = heir != channel.subscribers.end() && !(*heir)->outlet().has_records();
+    if (waits && now_ns < one.until_ns) return false;
+    if (const auto it = find(one.key); it != channel.subscribers.end()) {
+      (*it)->Finish(base::RawNs(), false);
+      Push(**it);
+      channel.subscribers.erase(it);
+    }
+    post_(std::move(one.gone));
+    return true;
+  });
 }
 
 void ChannelPump::Remove(ChannelId id, bool drain, std::function<void()> gone) {
@@ -246,6 +276,7 @@ std::shared_ptr<const base::MappedRegion> ChannelPump::GiveUpMemory(const ReadCa
 void ChannelPump::Park(uint32_t device) {
   std::erase_if(channels_, [this, device](const std::shared_ptr<Channel>& channel) {
     if (channel->source.id.device != device) return false;
+    LetGo(*channel, UINT64_MAX);
     parked_.push_back(channel);
     return true;
   });
@@ -357,6 +388,7 @@ bool ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
   if (draining) most_bytes = kRingBytes;
   Outcome outcome = ReadSome(channel, most_bytes, false);
   if (outcome == Outcome::kGivenUp) return false;
+  LetGo(channel, channel.failures == 0 ? now_ns : UINT64_MAX);
   if (outcome == Outcome::kStarved && channel.starved_ns != 0 && MayDrop(channel, now_ns)) {
     const uint64_t begin_ns = base::MonotonicNs();
     outcome = ReadSome(channel, kRingBytes, true);
@@ -498,6 +530,7 @@ void ChannelPump::Deliver(Channel& channel, Subscriber* home, std::byte* data, u
 void ChannelPump::Finish(Channel& channel) {
   const uint32_t carried = channel.framer.CarryInto(scratch_->data());
   Deliver(channel, nullptr, scratch_->data(), carried, true);
+  LetGo(channel, UINT64_MAX);
   for (const auto& subscriber : channel.subscribers) {
     subscriber->Finish(base::RawNs(), true);
     Push(*subscriber);

@@ -67,7 +67,10 @@ class ChannelPump {
   void Add(Source source, std::shared_ptr<Subscriber> first);
   // `joining` gets all that the driver delivers after `joined`, nothing from before the call.
   void Join(ChannelId id, std::shared_ptr<Subscriber> joining, std::function<void()> joined);
-  void Leave(ChannelId id, format::StreamKey key, std::function<void()> gone);
+  // With `heir`, who has joined: not before that one has its first record, or a second has passed. A value of
+  // a period needs the record at its other end, too.
+  void Leave(ChannelId id, format::StreamKey key, std::optional<format::StreamKey> heir,
+             std::function<void()> gone);
   // With `drain` what the driver still holds is read first. Nothing is pushed for the channel after `gone`.
   void Remove(ChannelId id, bool drain, std::function<void()> gone);
   // What the channels with a tail have.
@@ -108,6 +111,7 @@ class ChannelPump {
   // -- the pump's thread; false, nothing or kGivenUp: it is so no more --
   void Body();
   bool RunTasks();
+  void LetGo(Channel& channel, uint64_t now_ns);
   static bool IsDiscarded(const Channel& channel);
   void TellOfDiscard(Channel& channel);
   static bool Waits(const Channel& channel);

@@ -93,7 +93,7 @@ class Device(Side):
         return self.device_ns_to_wall(stamp)
 
     @staticmethod
-    def _text_ns(stamp):
+    def text_ns(stamp):
         """The analyser drops the colon; nine digits of nanoseconds make that a number of ns."""
         return int(stamp.replace(":", ""))
 
@@ -203,7 +203,7 @@ class Device(Side):
         return [line for line in lines if not (header and header in line)]
 
     def hccs(self):
-        rows = [(self._text_ns(time), int(tx), int(rx)) for time, tx, rx in self.raw("hccs.data")]
+        rows = [(self.text_ns(time), int(tx), int(rx)) for time, tx, rx in self.raw("hccs.data")]
         result = []
         for (t0, tx0, rx0), (t1, tx1, rx1) in zip(rows, rows[1:-1]):  # the last pair is always lost
             if tx1 < tx0 or rx1 < rx0 or t1 <= t0:
@@ -225,7 +225,7 @@ class Device(Side):
                 packets = port[f"{way}Packets"]
                 port[f"{way}_error_rate"] = port[f"{way}Errors"] / packets if packets else 0
                 port[f"{way}_dropped_rate"] = port[f"{way}Dropped"] / packets if packets else 0
-            result.append((self.device_ns_to_wall(self._text_ns(row[0])), port))
+            result.append((self.device_ns_to_wall(self.text_ns(row[0])), port))
         return result
 
     def nic(self):
@@ -241,7 +241,7 @@ class Device(Side):
             if len(row) != 11 + has_id:
                 continue
             dvpp_id = int(row.pop(1)) if has_id else 0
-            result.append((self.device_ns_to_wall(self._text_ns(row[0])), {
+            result.append((self.device_ns_to_wall(self.text_ns(row[0])), {
                 "dvpp_id": dvpp_id, "engine": DVPP_ENGINES[int(row[1])], "engine_id": int(row[2]),
                 "all_time": int(row[3]), "all_frame": int(row[4]), "all_utilization": int(row[5].rstrip("%")),
             }))

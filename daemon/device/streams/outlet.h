@@ -23,6 +23,9 @@ class Outlet {
   format::StreamKey key() const { return key_; }
   chunk::Pipe& pipe() const { return *pipe_; }
 
+  // Whether any came here so far.
+  bool has_records() const { return last_append_ns_ != 0; }
+
   // True when there is a chunk to write to; takes one from the pipe.
   bool Ready();
   // The chunk of Ready(), for a driver read straight into it; Commit() says what it holds then.

@@ -447,7 +447,7 @@ void Session::Roll() {
       self->directories_.push_back(next->directory());
       next->SetRemoved(self->removed_);  // more may have gone while it was armed
       self->trace_start_ns_ = self->services_.timers.RawNs();
-      old->SetNext(next->name());
+      old->SetNext(*next);
       old->Seal(EndReason::kNone, self->Degraded(), [self, old] {
         const std::vector<KindState> kinds = old->Kinds();
         if (self->finished_kinds_.empty()) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -118,7 +119,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
     setup_.manifest.settings[key] = value;
   }
   void SetRemoved(std::vector<std::string> names) { setup_.manifest.removed = std::move(names); }
-  void SetNext(const std::string& name) { setup_.manifest.next = name; }
+  void SetNext(const Trace& next) {
+    setup_.manifest.next = next.name();
+    next_id_ = next.id();
+  }
 
   uint32_t id() const { return setup_.id; }
   const std::string& name() const { return name_; }
@@ -214,6 +218,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::vector<std::string> troubles_;
   format::Manifest sealed_;                           // the last one, once sealed
   uint64_t sources_from_ns_ = 0, sources_to_ns_ = 0;  // raw; 0: not yet
+  std::optional<uint32_t> next_id_;                   // the trace that it goes on in
   uint64_t end_raw_ns_ = 0;                           // when all was stored
 };
 

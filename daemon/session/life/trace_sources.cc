@@ -366,8 +366,11 @@ void Trace::StopChannel(Channel& channel, std::function<void()> done) {
   channel.subscribed = false;
   channel.leaving = true;
   channel.on_left.push_back(std::move(done));
+  std::optional<format::StreamKey> heir;
+  if (next_id_) heir = {*next_id_, channel.key.stream};
   services_.node.hub()->Stop(
-      channel.key, [self = shared_from_this(), index = channel.key.stream](const Status& status) {
+      channel.key,
+      [self = shared_from_this(), index = channel.key.stream](const Status& status) {
         Channel& channel = self->channels_[index];
         channel.leaving = false;
         if (!status.ok()) {
@@ -379,7 +382,8 @@ void Trace::StopChannel(Channel& channel, std::function<void()> done) {
                         status.message());
         }
         for (const auto& left : std::exchange(channel.on_left, {})) left();
-      });
+      },
+      heir);
 }
 
 void Trace::EndSources() {

@@ -127,6 +127,35 @@ TEST_F(ChannelHubTest, ALaterSessionSharesTheRunningChannel) {
   EXPECT_EQ(Stops(0, 1), 1U);
 }
 
+TEST_F(ChannelHubTest, WhoLeavesToAnHeirHasTheRecordThatTheHeirBeginsWith) {
+  ASSERT_TRUE(Start(Hbm(1)).ok());
+  ChannelRequest heir = Hbm(2);
+  heir.device_start_ns += 30'000'000;
+  ASSERT_TRUE(Start(std::move(heir)).ok());
+  BeginStop(1, 2);
+  driver_->Deliver(0, 1, HbmPeriod(20'000, 1));  // from before the heir
+  ASSERT_TRUE(Records(1, 8));
+  EXPECT_FALSE(stopped_[1].has_value());
+  driver_->Deliver(0, 1, HbmPeriod(40'000, 2));
+  ASSERT_TRUE(ctl_.RunUntil([&] { return stopped_[1].has_value(); }));
+  driver_->Deliver(0, 1, HbmPeriod(60'000, 3));
+  ASSERT_TRUE(Records(2, 16));
+  EXPECT_TRUE(writer_[1].bytes == HbmPeriod(20'000, 1) + HbmPeriod(40'000, 2));
+  EXPECT_TRUE(writer_[2].bytes == HbmPeriod(10'000, 2) + HbmPeriod(30'000, 3));
+  EXPECT_TRUE(Stop(2).ok());
+}
+
+TEST_F(ChannelHubTest, AnHeirWithoutRecordsHoldsNobodyUp) {
+  ASSERT_TRUE(Start(Hbm(1)).ok());
+  ASSERT_TRUE(Start(Hbm(2)).ok());
+  BeginStop(1, 2);
+  ASSERT_TRUE(ctl_.RunUntil([&] { return stopped_[1].has_value(); })) << "of a device that delivers nothing";
+  ASSERT_TRUE(Start(Hbm(1)).ok());
+  BeginStop(2, 1);
+  ASSERT_TRUE(Stop(1).ok());
+  ASSERT_TRUE(ctl_.RunUntil([&] { return stopped_[2].has_value(); })) << "the heir has left, too";
+}
+
 TEST_F(ChannelHubTest, ASlowerSessionGetsCombinedRecords) {
   ASSERT_TRUE(Start(Hbm(1, 20)).ok());
   const auto started = Start(Hbm(2, 105));

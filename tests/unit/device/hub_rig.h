@@ -102,9 +102,12 @@ class ChannelHubTest : public testing::Test {
     EXPECT_TRUE(ctl_.RunUntil([&] { return started_[stream].has_value(); }));
     return started_[stream].value_or(base::Status(Code::kUnknown, "no answer"));
   }
-  void BeginStop(uint32_t stream) {
-    hub().Stop({1, stream},
-               [this, stream](base::Status status) { stopped_[stream].emplace(std::move(status)); });
+  void BeginStop(uint32_t stream, uint32_t heir = 0) {
+    std::optional<format::StreamKey> to;
+    if (heir != 0) to = {1, heir};
+    hub().Stop(
+        {1, stream}, [this, stream](base::Status status) { stopped_[stream].emplace(std::move(status)); },
+        to);
   }
   base::Status Stop(uint32_t stream) {
     stopped_.erase(stream);
