@@ -1,60 +1,111 @@
 #include "client/verbs/program.h"
 
-#include <spawn.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <fstream>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
-#include "base/clock.h"
 #include "client/words/text.h"
 
 namespace profd::client {
 
+using base::Code;
 using base::Result;
 using base::Status;
 
 namespace {
 
-// A program that the agent cannot get into never registers; one that it is in does, if profd has room for it,
-// as soon as the machine lets it.
-constexpr uint64_t kAgentPatienceNs = 3'000'000'000, kPresentPatienceNs = 20'000'000'000;
-constexpr uint64_t kLookAgainNs = 10'000'000;
 constexpr int kSignalled = 128;  // as a shell says it
+constexpr int kCannotRun = 126;
+constexpr char kGo = 'g';
 
-bool HasAgentInside(pid_t pid) {
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
-  for (std::string line; std::getline(maps, line);) {
-    if (line.ends_with(kAgentLibrary)) return true;
+// As execvp() finds it.
+Status Find(const std::string& name) {
+  const auto error_of = [](const std::string& path) {
+    struct stat what {};
+    if (::stat(path.c_str(), &what) != 0) return errno;
+    if (S_ISDIR(what.st_mode)) return EISDIR;
+    return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
+  };
+  int error = ENOENT;
+  if (name.find('/') != std::string::npos) {
+    error = error_of(name);
+  } else if (!name.empty()) {
+    const char* const path = std::getenv("PATH");
+    std::string folders = path != nullptr ? path : "/bin:/usr/bin";
+    for (size_t from = 0; error != 0 && from <= folders.size();) {
+      const size_t end = std::min(folders.find(':', from), folders.size());
+      const std::string folder = folders.substr(from, end - from);
+      const int found = error_of((folder.empty() ? "." : folder) + "/" + name);
+      if (found == 0 || found == EACCES) error = found;
+      from = end + 1;
+    }
   }
-  return false;
+  if (error == ENOENT || error == ENOTDIR)
+    return Status(Code::kNotFound,
+                  "run " + OneLine(name) + ": there is no such program: check its name, or give its path");
+  return error == 0 ? Status::Ok() : Status::FromErrno("run " + OneLine(name), error);
+}
+
+// The new process: waits, and becomes the program. Only what may be called after fork().
+[[noreturn]] void Become(int hold, char* const* words, const sigset_t& blocked, const char* name) {
+  ::prctl(PR_SET_NAME, name);
+  ::signal(SIGPIPE, SIG_DFL);  // what we ignore it does not
+  ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  char word = 0;
+  ssize_t got = 0;
+  while ((got = ::read(hold, &word, 1)) < 0 && errno == EINTR) {
+  }
+  if (got != 1) ::_exit(kCannotRun);  // given up
+  ::execvp(words[0], words);
+  const char* const why = std::strerror(errno);
+  for (const char* const part : {"profctl: run ", static_cast<const char*>(words[0]), ": ", why, "\n"}) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, part, std::strlen(part));
+  }
+  ::_exit(kCannotRun);
 }
 
 }  // namespace
 
 Result<Program> Program::Start(const std::vector<std::string>& command, const sigset_t& blocked) {
+  PROFD_RETURN_IF_ERROR(Find(command[0]));
   std::vector<char*> words;
   words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  const std::string name = command[0].substr(command[0].rfind('/') + 1);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Status::FromErrno("run " + OneLine(command[0]));
+  const base::UniqueFd held(ends[0]);
   Program program;
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  ::posix_spawnattr_setsigmask(&attributes, &blocked);
-  sigset_t usual;  // what we ignore it does not
-  ::sigemptyset(&usual);
-  ::sigaddset(&usual, SIGPIPE);
-  ::posix_spawnattr_setsigdefault(&attributes, &usual);
-  const int error = ::posix_spawnp(&program.pid_, words[0], nullptr, &attributes, words.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  if (error == ENOENT)
-    return Status(base::Code::kNotFound, "run " + OneLine(command[0]) +
-                                             ": there is no such program: check its name, or give its path");
-  if (error != 0) return Status::FromErrno("run " + OneLine(command[0]), error);
+  program.hold_.Reset(ends[1]);
+  program.pid_ = ::fork();
+  if (program.pid_ < 0) return Status::FromErrno("run " + OneLine(command[0]));
+  if (program.pid_ == 0) {
+    ::close(ends[1]);  // else it would wait for itself
+    Become(ends[0], words.data(), blocked, name.c_str());
+  }
   return program;
+}
+
+void Program::Release() {
+  if (!hold_) return;
+  [[maybe_unused]] const ssize_t written = ::write(hold_.get(), &kGo, 1);
+  hold_.Reset();
+}
+
+void Program::GiveUp() {
+  if (!hold_) return;
+  hold_.Reset();
+  Wait();
 }
 
 bool Program::IsGone() const {
@@ -71,21 +122,5 @@ int Program::Wait() const {
 }
 
 void Program::Signal(int number) const { ::kill(pid_, number); }
-
-void AwaitAgent(ControlClient& control, const Program& program) {
-  const uint64_t begin_ns = base::MonotonicNs();
-  const auto is_expected = [&] {
-    const uint64_t waited_ns = base::MonotonicNs() - begin_ns;
-    return waited_ns < kAgentPatienceNs || (waited_ns < kPresentPatienceNs && HasAgentInside(program.pid()));
-  };
-  while (!program.IsGone() && is_expected()) {
-    const Result<v1::TargetsReply> targets = control.Targets().Now();
-    if (!targets.ok()) return;
-    for (const v1::Target& target : targets->targets()) {
-      if (target.pid() == program.pid() && !target.agent_version().empty()) return;
-    }
-    control.Pause(kLookAgainNs);
-  }
-}
 
 }  // namespace profd::client

@@ -8,18 +8,25 @@
 #include <vector>
 
 #include "base/status.h"
-#include "client/node/control_client.h"
+#include "base/unique_fd.h"
 
 namespace profd::client {
 
 // What a program has inside that the agent is in.
 inline constexpr char kAgentLibrary[] = "libprofd_agent.so";
 
-// A program that was started. **Owns:** nothing: it goes on without us.
+// A process that was made for a program, and waits to execute it. So a recording of it can begin before the
+// program does. It goes on without us once it is released; before, it ends with us.
 class Program {
  public:
-  // `blocked`: the signals that are to be blocked in it.
+  // `blocked`: the signals that are to be blocked in it. It gets our environment as it is now.
   static base::Result<Program> Start(const std::vector<std::string>& command, const sigset_t& blocked);
+
+  // Executes the program. A program that cannot be executed says so itself and ends as in a shell, with 126.
+  void Release();
+  // Ends it without the program, if it still waits.
+  void GiveUp();
+  bool waits() const { return static_cast<bool>(hold_); }
 
   pid_t pid() const { return pid_; }
   bool IsGone() const;
@@ -29,9 +36,7 @@ class Program {
 
  private:
   pid_t pid_ = 0;
+  base::UniqueFd hold_;  // closed: it goes
 };
-
-// Until it has registered, or will not.
-void AwaitAgent(ControlClient& control, const Program& program);
 
 }  // namespace profd::client

@@ -178,7 +178,7 @@ Result<NodeFacts> Starter::FactsFor(const Request& request, const Processes& pro
     entry.threads = process.threads;
     entry.open_devices = process.open_devices;
     if (const auto peer = services_.agents.Find(process.pid)) entry.agent = AgentFactsOf(*peer);
-    entry.agent_expected = request.preloaded.contains(process.pid);
+    entry.agent_expected = request.spec.agents_expected || request.preloaded.contains(process.pid);
     facts.processes.push_back(std::move(entry));
   }
   return facts;

@@ -199,18 +199,14 @@ ExitCode Run(const Context& context, const RecordOptions& options) {
       if (const Status placed = PutAgentInPlace(context, options.labels, ::getpid()); !placed.ok())
         return context.Fail(placed);
       PutMsptiInPlace(MsptiFor::kKernels);
-      const Result<Program> started = Program::Start(options.command, blocked_before);
-      if (!started.ok()) return context.Fail(started.status());
-      program = *started;
+      Result<Program> held = Program::Start(options.command, blocked_before);
+      if (!held.ok()) return context.Fail(held.status());
+      program = std::move(*held);
       session->pids = {std::to_string(program->pid())};
-      AwaitAgent(*connection->control, *program);
+      session->agents_expected = true;
+      session->started = [&program] { program->Release(); };
     }
   }
-  session->explain = [&program](const Status& refusal) {
-    if (!program || !program->IsGone()) return refusal;
-    return Status(Code::kFailedPrecondition,
-                  "nothing is recorded: the program ended before its recording could begin");
-  };
   if (!context.json && ::isatty(STDERR_FILENO) == 1) {
     context.Note("recording" + (options.lasts.empty()
                                     ? std::string(" until the program ends or Ctrl-C")
@@ -218,6 +214,10 @@ ExitCode Run(const Context& context, const RecordOptions& options) {
   }
   v1::SessionInfo info;
   ExitCode result = Collect(context, *session, &info).Now();
+  if (program && program->waits()) {
+    program->GiveUp();
+    return result;
+  }
   const bool was_recorded = info.directories_size() > 0;
   if (was_recorded) {
     // From here on Ctrl-C is death again.

@@ -61,6 +61,7 @@ Status ParseUnits(const StartOptions& options, v1::SessionSpec* spec) {
   spec->set_preset(options.preset);
   PROFD_RETURN_IF_ERROR(ExpandPreset(spec));
   spec->set_all_agents(options.all_agents);
+  spec->set_agents_expected(options.agents_expected);
   if (!options.steps.empty()) {
     PROFD_ASSIGN_OR_RETURN(*spec->mutable_steps(), ParseSteps(options.steps));
   }
@@ -384,7 +385,7 @@ Asking<ExitCode> StartSession(const Context& context, const StartOptions& option
   }
   if (!info.ok()) {
     if (output != nullptr) DropOutputDir(*output);
-    co_return context.Fail(options.explain ? options.explain(info.status()) : info.status());
+    co_return context.Fail(info.status());
   }
   const bool met = !granted->unmet && !HasEmptyOption(options, *info);
   if (!options.wait) {
@@ -394,6 +395,7 @@ Asking<ExitCode> StartSession(const Context& context, const StartOptions& option
     co_return Worse(StartResult(asked, *info), met);
   }
   interruption->SetSession((*info).session());
+  if (options.started) options.started();
   if (result == nullptr) TellCosts(context, *info);
   if (!context.json) co_await TellSharedRates(context, *info, control);
   co_return Worse(Wait(context, asked, (*info).session(), options, control, *interruption, result), met);

@@ -29,6 +29,7 @@ struct StartOptions {
   std::vector<std::string> labels;
   std::vector<std::string> extras;  // kinds that come along where they can be had, as those of a preset
   bool all_agents = false;
+  bool agents_expected = false;  // the pids are about to execute a program with one
   std::string steps;
   std::string step;
   std::string domains;          // --agent-domains
@@ -47,8 +48,8 @@ struct StartOptions {
   std::string wait_lease_for;
   options::Given vendor;                       // what is given in the vendor's words
   std::set<std::string> vendor_defaults = {};  // of these, what nobody gave: by name
-  // What a refusal means to who asks; none: what profd says.
-  std::function<base::Status(const base::Status&)> explain = {};
+  // Runs once the session is there, before the wait for its end.
+  std::function<void()> started = {};
   // What the line of --wait says; none: how far the session is.
   std::function<std::string(const v1::SessionInfo&)> progress = {};
 };

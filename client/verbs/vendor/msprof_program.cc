@@ -283,26 +283,26 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
     if (const Status placed = PutAgentInPlace(context, {}, ::getpid()); !placed.ok())
       return context.Fail(placed);
     PutMsptiInPlace(IsOn(given, "task-memory") ? MsptiFor::kMemory : MsptiFor::kKernels);
-    Result<Program> started = Program::Start(command, blocked_before);
-    if (!started.ok()) return context.Fail(started.status());
-    program = *started;
+    Result<Program> held = Program::Start(command, blocked_before);
+    if (!held.ok()) return context.Fail(held.status());
+    program = std::move(*held);
     options.pids = {std::to_string(program->pid())};
-    AwaitAgent(*connection->control, *program);
+    options.agents_expected = true;
+    options.started = [&program] { program->Release(); };
   }
   const auto dynamic = given.find("dynamic");
-  if (dynamic != given.end() && options::IsOn(dynamic->second))
+  if (dynamic != given.end() && options::IsOn(dynamic->second)) {
+    if (program) program->Release();
     return Dialogue(context, std::move(options), line.given, given).Run();
+  }
 
   options.wait = true;
-  // One that ends meanwhile is refused for other reasons.
-  options.explain = [&program](const Status& refusal) {
-    if (!program->IsGone()) return refusal;
-    return Status(Code::kFailedPrecondition,
-                  "nothing is collected: the program ended before its recording could begin");
-  };
   v1::SessionInfo session;
-  const ExitCode code = program->IsGone() ? context.Fail(options.explain(Status::Ok()))
-                                          : Collect(context, options, &session).Now();
+  const ExitCode code = Collect(context, options, &session).Now();
+  if (program->waits()) {
+    program->GiveUp();
+    return code;
+  }
   // A terminal interrupts the program, too; whoever interrupts only us means both.
   if (session.end_reason() == v1::END_REASON_STOPPED && !program->IsGone() && ::isatty(STDIN_FILENO) == 0)
     program->Signal(SIGINT);

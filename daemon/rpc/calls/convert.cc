@@ -265,6 +265,7 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
   spec.storage_limit_bytes = storage_limit;
   spec.name = untrusted.name();
   spec.output = untrusted.output();
+  spec.agents_expected = untrusted.agents_expected();
   spec.all_agents = untrusted.all_agents();
   if (untrusted.agent_labels_size() > kMaxItems) return TooMany("agent labels");
   spec.agent_labels.insert(untrusted.agent_labels().begin(), untrusted.agent_labels().end());

@@ -289,7 +289,7 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
       continue;
     }
     if (!process.agent && process.agent_expected) {
-      StartAgentKind(request.kind, pid, Verdict::kPending, "its agent has not registered yet", levels);
+      StartAgentKind(request.kind, pid, Verdict::kPending, kNotRegistered, levels);
       continue;
     }
     if (!process.agent) {

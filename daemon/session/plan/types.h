@@ -43,7 +43,8 @@ struct SessionSpec {
   std::vector<KindRequest> kinds;
   std::string preset;  // node memory network host all; empty = none
   std::vector<pid_t> pids;
-  bool all_agents = false;  // every registered process that the caller may record …
+  bool agents_expected = false;  // they are about to execute programs with an agent
+  bool all_agents = false;       // every registered process that the caller may record …
   std::map<std::string, std::string>
       agent_labels;                        // … and those with these labels; "0-7" is a range of numbers
   agent::StepSchedule steps;               // which steps of a training loop are recorded
@@ -68,6 +69,9 @@ struct SessionSpec {
   std::function<bool()> abandoned = {};         // nobody waits any more; may be empty
   bool plan_only = false;                       // only says what would be collected, and how much that makes
 };
+
+inline constexpr char kNotRegistered[] =
+    "its agent has not registered yet; it cannot get into static and setuid programs";
 
 // What may be had later: somebody else has it now.
 inline bool IsHeld(base::Code code) {

@@ -182,12 +182,10 @@ class RecordTest(harness.ProfdTest):
                                   (("--hosts", "h:1", "--pid", 1), USAGE, "--host"),
                                   (("--collect", "nosuch", "--", "sleep", 60), USAGE, "nosuch"),
                                   (("--label", "job=none"), NOT_FOUND, "job=none"),
-                                  (("--", "/no/such/program"), NOT_FOUND, "/no/such/program: there is no such program: check"),
-                                  (("--", "true"), 1, "ended before")):
+                                  (("--", "/no/such/program"), NOT_FOUND, "/no/such/program: there is no such program: check")):
             with self.subTest(words=words):
                 result = self.ended(self.record(*words))
-                self.assertNotEqual(result.code, OK)
-                self.assertEqual(result.code, code if code != 1 else result.code, result)
+                self.assertEqual(result.code, code, result)
                 self.assertEqual(len(result.err.strip().splitlines()), 1, result)
                 self.assertIn(part, result.err)
                 self.assertEqual(result.out, "")
@@ -204,6 +202,22 @@ class RecordTest(harness.ProfdTest):
         self.assertIsNone(told["answer"])
         self.assertEqual([kind["kind"] for kind in told["session"]["kinds"]], ["host-cpu"])
         self.assertTrue(os.path.isdir(told["session"]["directory"]))
+
+    def test_a_program_begins_when_its_recording_has(self):
+        result = self.ended(self.record("--collect", "hbm,host-cpu", "--max-loss", "100%", "--", "true"))
+        self.assertRegex(result.out, "(?m)^recorded: session ")
+        self.assertEqual(result.err.count("\n"), 1, "that there is nothing to analyse")
+        # What the agent cannot get into: this one has left its environment out.
+        result = self.ended(self.record("--collect", "agent-range,host-cpu", "--max-loss", "100%", "--", "env", "-i", "sleep", "0.3"))
+        self.assertRegex(result.out, "(?m)^recorded: session [^ ]+, [3-9][0-9]{2} ms|[0-9.]+ s")
+        # And one that cannot be recorded does not begin.
+        self.daemon = self.profd(config="session: {max_sessions: 1}\n")
+        self.daemon.begin("--collect", "hbm")
+        with tempfile.TemporaryDirectory() as folder:
+            result = self.ended(self.record("--", "touch", f"{folder}/ran"))
+            self.assertEqual((result.code, result.out), (harness.BUSY, ""), result)
+            self.assertRegex(result.err, "^profctl: 1 sessions are open.*\n$")
+            self.assertEqual(os.listdir(folder), [])
 
     def test_what_could_not_be_recorded_is_said_once_for_a_reason(self):
         daemon = self.profd(sim="devices:\n  - {chip: 310P}\n  - {chip: 910B}\n")

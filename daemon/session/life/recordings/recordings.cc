@@ -27,7 +27,6 @@ constexpr uint64_t kAddPatienceNs = 120'000 * kMs;
 constexpr uint64_t kTogetherNs = 10 * kMs;
 constexpr uint64_t kDeathNs = 100 * kMs;
 constexpr size_t kMostKept = 16;  // memory of dead processes, by session
-constexpr char kNotBack[] = "its agent has not registered yet";
 constexpr char kComing[] = "CANN is loaded, its kinds are about to begin";
 constexpr size_t kMaxTroubles = 32;
 constexpr size_t kMaxWindows = 10'000;
@@ -239,7 +238,7 @@ void Recordings::NoteFailed(Member& member, Status status) {
 // A process whose agent went away may be another program in a moment.
 void Recordings::NoteGone(AgentOutcome& outcome) {
   if (host::ProcessExists(outcome.pid)) {
-    outcome.awaited = kNotBack;
+    outcome.awaited = kNotRegistered;
   } else {
     outcome.ended = true;
   }
