@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/files/way.h"
 #include "libagent/abi/door.h"
 
 namespace profd::auth {
@@ -92,6 +93,10 @@ base::Result<SocketClaim> SocketClaim::Take(const std::string& socket) {
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
     return Status::FromErrno("create the folder of the socket, " + folder + " (--socket names another)");
   }
+  // Whoever can put another in its place gets what clients and agents send here, and names who they are.
+  if (const Status place = base::OpenWay(folder, base::IfMissing::kFail, base::Trust::kFolders).status();
+      !place.ok())
+    return place.In("--socket");
 
   const std::string lock_path = socket + ".lock";
   // 0600: whoever may open the file could hold the lock.

@@ -50,6 +50,19 @@ TEST_F(SocketClaimTest, SecondClaimNamesTheFirst) {
               HasSubstr("another profd (pid " + std::to_string(::getpid()) + ") is listening on " + socket_));
 }
 
+// Whoever may rename it could put another socket in its place.
+TEST_F(SocketClaimTest, AFolderThatOthersMayWriteToIsRefused) {
+  ASSERT_EQ(::chmod(folder_.c_str(), 0777), 0);
+  const base::Status refused = SocketClaim::Take(socket_).status();
+  EXPECT_EQ(refused.code(), base::Code::kPermissionDenied);
+  EXPECT_THAT(refused.message(), HasSubstr("--socket: " + folder_ + " is everybody's to write to"));
+  ASSERT_EQ(::chmod(folder_.c_str(), 01777), 0);  // as /tmp
+  EXPECT_TRUE(SocketClaim::Take(socket_).ok());
+  if (::geteuid() != 0) GTEST_SKIP() << "only root makes folders of others";
+  ASSERT_EQ(::chown(folder_.c_str(), 1234, 1234), 0);
+  EXPECT_THAT(SocketClaim::Take(socket_).status().message(), HasSubstr("user 1234's"));
+}
+
 // As on a full file system.
 TEST_F(SocketClaimTest, NoRoomForThePidIsNoReasonNotToStart) {
   { std::ofstream(socket_ + ".lock") << "12345678\n"; }
