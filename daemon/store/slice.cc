@@ -212,8 +212,7 @@ std::string SliceWriter::Header() const {
 
 Status SliceWriter::Named(Status status) const {
   if (status.ok()) return status;
-  return {status.code(),
-          spec_.folder + "/" + format::SliceName(spec_.file, -1, number_) + ": " + status.message()};
+  return status.In(spec_.folder + "/" + format::SliceName(spec_.file, -1, number_));
 }
 
 }  // namespace profd::store

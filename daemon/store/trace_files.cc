@@ -287,23 +287,30 @@ void TraceFiles::Cut(File& file) {
     Trouble(owned);
     return;
   }
+  // Its marker may need room, for which anything may age, this slice, too: so it counts as closed before
+  // that.
+  if (!file.present.parts.empty()) {
+    ClosedSlice& closed = file.newest.emplace(std::exchange(file.present, {}));
+    file.present.file = closed.file;
+    closed.number = file.slices->slices() - 1;
+    closed.disk_bytes = file.slices->allocated_bytes();
+  }
   Trouble(Marked(file));
   if (file.folder != nullptr) Measure(*file.folder);
-  if (file.present.parts.empty()) return;
-  ClosedSlice& closed = file.newest.emplace(std::move(file.present));
-  closed.number = file.slices->slices() - 1;
-  closed.disk_bytes = file.slices->allocated_bytes();
-  file.present = {};
-  file.present.file = closed.file;
+  if (file.newest && file.newest->number + 1 == file.slices->slices())
+    file.newest->disk_bytes = file.slices->allocated_bytes();
 }
 
 // The markers of closed slices; those that found no room before are tried again.
 Status TraceFiles::Marked(File& file) {
   Status status = file.slices->Finish();
+  if (marks_) return status;  // of a slice that is cut to age for another's marker
+  marks_ = true;
   for (size_t aged = 0; aged < kMostAgedForOne && MayAgeFor(status); ++aged) {
     if (!spec_.budget->AgeOldest().ok()) break;
     status = file.slices->Finish();
   }
+  marks_ = false;
   return status;
 }
 

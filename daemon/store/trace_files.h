@@ -145,6 +145,7 @@ class TraceFiles : private SliceKeeper {
   uint64_t recent_from_ns_ = 0;                 // what is, or was, in memory and in no file; 0: nothing yet
   bool recent_at_finish_ = false;
   bool finished_ = false;
+  bool marks_ = false;        // makes room for a marker
   uint64_t next_try_ns_ = 0;  // while paused
   std::string error_;
 };

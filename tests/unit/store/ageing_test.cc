@@ -344,6 +344,40 @@ TEST_F(AgeingTest, AFullDiskMakesTheOldestGo) {
   EXPECT_EQ(Lost(), lost);
   EXPECT_EQ(SlicesOf(Data(), "f").front(), before.front() + 1);
   EXPECT_EQ(budget_->paused(), "");
+  // For what goes to a slice that is open, too.
+  full = true;
+  Store(0, 101 * kMs, 100);
+  EXPECT_EQ(Lost(), lost);
+  EXPECT_EQ(SlicesOf(Data(), "f").front(), before.front() + 2);
+}
+
+// A slice that is closed to age is closed with a marker, which needs room.
+TEST_F(AgeingTest, ADiskWithoutRoomForAMarkerEndsNothing) {
+  for (uint32_t stream = 0; stream < 3; ++stream) Add(stream, "f" + std::to_string(stream));
+  faulty_.before = [](const std::string& call) {
+    return call == "append" || call == "create" ? Status::FromErrno(call, ENOSPC) : Status::Ok();
+  };
+  for (const bool removes : {true, false}) {
+    const auto fails = std::exchange(faulty_.before, [](const std::string&) { return Status::Ok(); });
+    for (uint32_t stream = 0; stream < 3; ++stream) Store(stream, (stream + 1) * kMs, 100);
+    faulty_.before = [fails, removes](const std::string& call) {
+      return call == "remove" && !removes ? Status::FromErrno(call, EROFS) : fails(call);
+    };
+    for (uint32_t stream = 0; stream < 3; ++stream) Store(stream, 50 * kMs, 100);
+    faulty_.before = fails;
+  }
+  EXPECT_GT(Lost(), 0U);
+  EXPECT_NE(budget_->paused(), "");
+  faulty_.before = [](const std::string&) { return Status::Ok(); };
+  Store(0, 100 * kMs, 100);
+  EXPECT_EQ(budget_->paused(), "");
+  files_->Finish();
+  // What is left is whole, and all is accounted for.
+  uint64_t stored = 0;
+  for (const StreamRecord& stream : files_->Record().streams) stored += stream.records - stream.aged.records;
+  uint64_t found = 0;
+  for (const char* file : {"f0", "f1", "f2"}) found += Stamps(file).size();
+  EXPECT_EQ(found, stored);
 }
 
 TEST_F(AgeingTest, AsksForTheEndWhenToldSo) {
