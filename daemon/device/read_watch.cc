@@ -19,6 +19,12 @@ ReadWatch::ReadWatch(const Pumps& pumps, Timeouts timeouts, Timer& timer, Post p
       wishes_(std::move(wishes)),
       self_(std::make_shared<ReadWatch*>(this)) {}
 
+uint64_t ReadWatch::TimeoutNs() const {
+  if (!wishes_.stopping()) return timeouts_.read_ns;
+  // Devices of one node hang together: a stop has no time for each of them to be waited for in full.
+  return hung_.empty() ? timeouts_.stopping_ns : timeouts_.stopping_ns / kLooks;
+}
+
 void ReadWatch::Watch() {
   const uint64_t interval_ns = TimeoutNs() / kLooks;
   if (interval_ns_ != 0 && interval_ns_ <= interval_ns) return;

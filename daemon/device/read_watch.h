@@ -46,7 +46,7 @@ class ReadWatch {
   const std::string* Hung(uint32_t device) const;
 
  private:
-  uint64_t TimeoutNs() const { return wishes_.stopping() ? timeouts_.stopping_ns : timeouts_.read_ns; }
+  uint64_t TimeoutNs() const;
   void Look(uint64_t timeout_ns);
   void OnReturned(ChannelPump& pump, uint32_t device);
 

@@ -1,5 +1,6 @@
 #include "sim/scenario/producer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -136,7 +137,9 @@ void TaskProducer::Emit(Sample& sample) {
 }
 
 uint64_t TaskProducer::Cycles(const Task& task) const {
-  return (task.end_ns - task.start_ns) * env_.chip->aic_mhz / 1000 * task.blocks;
+  // More blocks than cores run one after the other.
+  return (task.end_ns - task.start_ns) * env_.chip->aic_mhz / 1000 *
+         std::min(task.blocks, env_.chip->aic_count);
 }
 
 uint64_t TaskProducer::Counted(uint64_t cycles, uint64_t event_number, uint64_t salt) {

@@ -79,7 +79,7 @@ def demand(condition, what):
 
 
 class Line:
-    """A command line on a chip; `program`: with one; `kernels`: its agent records them."""
+    """A command line on a chip; `program`: with one; `kernels`: its agent records them, and until then the log of tasks is."""
 
     def __init__(self, chip, text, program, kernels=False):
         self.chip, self.text, self.program, self.kernels = chip, text, program, kernels
@@ -112,10 +112,6 @@ class Line:
         calls = self.has_mspti and self.says("ascendcl") != "off"
         tasks = not self.tasks_off or self.asks_for_the_log
         return self.program and (self.says("instr-profiling") == "on" or not calls and not tasks)
-
-    @property
-    def tells_of_kernels(self):
-        return self.kernels and self.has_mspti and not self.tasks_off and self.says("instr-profiling") != "on"
 
     @property
     def _second_cores(self):
@@ -206,17 +202,6 @@ class Line:
         self._log_of_tasks(starts)
         if self.says("delay") or self.says("duration"):
             self._at_once(starts)
-        if self.tells_of_kernels:
-            self._without_the_log(starts)
-
-    def _without_the_log(self, starts):
-        for channel in (TASK_TRACK, TASK_LOG, STARS_LOG):
-            starts.pop(channel, None)
-        if self.says("task-block") in ("all", "on") and CORES_BY_TASK in starts:
-            payload = starts[CORES_BY_TASK][1]
-            for at in (1, self._second_cores):
-                demand(payload[at] == 0xd, payload)
-                payload[at] = 0x9
 
     def _at_once(self, starts):
         places = {CORES_BEFORE: 13, TASK_LOG: 0, STARS_LOG: 9, CORES_BY_TASK: 19 if self.chip == "950" else 17}
@@ -290,12 +275,9 @@ class Line:
         expected.update(delayTime="", durationTime="")
         if self.chip == "310P":
             expected["ai_core_lpm"] = "off"
-        logs = not self.tells_of_kernels
         if self.chip in STARS:
-            expected.update(taskBlock="on" if logs and self.says("task-block") in ("on", "all") else "",
-                            taskBlockShink={"on": "on", "all": "off"}.get(logs and self.says("task-block"), ""))
-        if not logs:
-            expected["taskTsfw"] = "off"
+            expected.update(taskBlock="on" if self.says("task-block") in ("on", "all") else "",
+                            taskBlockShink={"on": "on", "all": "off"}.get(self.says("task-block"), ""))
         if self.is_of_devices_alone:
             expected.update(profMode="system", acl="", ts_memcpy="", runtimeTrace="", prof_level="off", stars_acsq_task="",
                             ts_keypoint="", profiling_period=86_400, llc_profiling="", llc_profiling_events="", taskTime="on",
