@@ -114,7 +114,9 @@ bool IsWord(std::string_view text, std::string_view also) {
 base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text) {
   static constexpr std::array<Unit, 3> kUnits{{{"Hz", 1}, {"hz", 1}, {"kHz", 1000}}};
   std::vector<v1::KindRequest> kinds;
-  for (const std::string_view item : SplitKinds(text)) {
+  for (std::string_view item : SplitKinds(text)) {
+    const bool is_wish = item.ends_with('?');
+    if (is_wish) item.remove_suffix(1);
     const size_t equals = item.find('=');
     const std::string_view what = item.substr(0, equals);
     const size_t colon = what.find(':');
@@ -122,7 +124,8 @@ base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text) {
     const bool has_mode = colon != std::string_view::npos;
     const std::string_view mode = has_mode ? what.substr(colon + 1) : std::string_view();
     if (!IsWord(kind, "-_") || BeginsWithDigit(kind) || (has_mode && !IsWord(mode, "-_:;,+"))) {
-      return Usage("--collect", item, "expected KIND[:MODE][=RATE], e.g. hbm, pcie=100Hz, llc:write=50Hz");
+      return Usage("--collect", item,
+                   "expected KIND[:MODE][=RATE][?], e.g. hbm, pcie=100Hz, llc:write=50Hz, task?");
     }
     if (const auto rate = ParseQuantity(mode);
         rate && equals == std::string_view::npos && (rate->unit.empty() || Factor(kUnits, rate->unit))) {
@@ -132,6 +135,7 @@ base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text) {
     v1::KindRequest request;
     request.set_kind(std::string(kind));
     request.set_mode(std::string(mode));
+    request.set_by_default(is_wish);
     if (equals != std::string_view::npos) {
       const std::optional<Quantity> rate = ParseQuantity(item.substr(equals + 1));
       const std::optional<double> factor = !rate                ? std::nullopt

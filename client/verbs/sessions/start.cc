@@ -563,7 +563,8 @@ Action Define(cli::Arguments arguments) {
       "with --flight-recorder: write what is in memory when a process ends (exit), or only when it ends "
       "other than by exit(0) (crash)");
   arguments.List("--devices", &options->devices, "all, or numbers: 0,1");
-  arguments.List("--collect", &options->collect, "kinds: KIND[:MODE][=RATE],… e.g. hbm,pcie=100Hz,host-cpu");
+  arguments.List("--collect", &options->collect,
+                 "kinds: KIND[:MODE][=RATE][?],… e.g. hbm,pcie=100Hz,host-cpu; with ?: if there is any");
   arguments.Text("--preset", &options->preset, "node, memory, network, host, light, detail or all");
   arguments.Text("--duration", &options->duration, "end after this time, e.g. 10s, 5m, 1h; default 24h");
   arguments.Text("--delay", &options->delay, "wait this long before the first sample, e.g. 2s");

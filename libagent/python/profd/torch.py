@@ -14,23 +14,24 @@ says so once. Torch is not imported. Names, order and defaults are those of Asce
 """
 import enum
 import functools
-import glob
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+import uuid
 import weakref
 
 import profd
-from profd import _profctl, begin_step, end_step
+from profd import _info, _profctl, begin_step, end_step
 from profd._metadata import Metadata
 from profd._profctl import log
+from profd._ranks import is_among
 
-__all__ = ["profile", "schedule", "tensorboard_trace_handler", "analyse", "attach", "supported_activities", "ProfilerAction",
+__all__ = ["profile", "schedule", "tensorboard_trace_handler", "analyse", "attach", "supported_activities",
+           "supported_profiler_level", "supported_ai_core_metrics", "supported_export_type", "ProfilerAction",
            "ProfilerActivity", "ProfilerLevel", "AiCMetrics", "ExportType", "HostSystem"]
 
 
@@ -87,6 +88,18 @@ def supported_activities():
     return set(ProfilerActivity)
 
 
+def supported_profiler_level():
+    return set(ProfilerLevel)
+
+
+def supported_ai_core_metrics():
+    return set(AiCMetrics)
+
+
+def supported_export_type():
+    return set(ExportType)
+
+
 def _known(kind, value, otherwise):
     """`value` as one of the enumeration, by itself, its name or its value; of torch_npu's own enumerations by name."""
     if value is None:
@@ -134,13 +147,13 @@ def _kinds(activities, config, memory, stack):
     if ProfilerActivity.CPU in activities:
         kinds.append("host-cpu")
     if level is not ProfilerLevel.Level_none and ProfilerActivity.NPU in activities:
-        kinds += ["task", "agent-kernel", "agent-api"]
+        kinds += ["task?", "agent-kernel", "agent-api"]  # whose log makes way for kernels that CANN tells
         if level is not ProfilerLevel.Level0:
             kinds.append("agent-comm")
         if config.metrics is not AiCMetrics.AiCoreNone:
             kinds += [f"aicore-task:{config.metrics.value}", f"aivector-task:{config.metrics.value}"]
         if level is ProfilerLevel.Level2:
-            kinds.append("aicpu")
+            kinds.append("aicpu?")
         kinds += ["l2"] * bool(config.l2_cache) + ["nic", "roce"] * bool(config.ports) + ["hccs", "pcie"] * bool(config.links)
     kinds += ["npu-mem", "npu-app-mem", "agent-memory"] * bool(memory)
     kinds += ["host-cpu-profile", "host-off-cpu"] * bool(stack)
@@ -226,38 +239,6 @@ def analyse(profiler_path, max_process_number=None, export_type=ExportType.Text)
     return process is not None and process.wait() == 0
 
 
-def _number(*names):
-    for name in names:
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name])
-    return None
-
-
-def rank():
-    """Of this process, by the variables of its launcher; 0 without one."""
-    return _number("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "RANK_ID") or 0
-
-
-def is_among(ranks):
-    """Whether this process is one of `ranks`: numbers, "0,8-15", "first-per-node", "sample:3" (so many of all, spread
-    evenly); None: every rank."""
-    if ranks is None:
-        return True
-    if not isinstance(ranks, str):
-        return rank() in _listed(ranks)
-    if ranks == "first-per-node":
-        return (_number("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID") or 0) == 0
-    if (sample := re.fullmatch(r"sample:(\d+)", ranks)) and int(sample[1]) > 0:
-        count = max(_number("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "RANK_SIZE") or 1, 1)
-        taken = min(int(sample[1]), count)
-        return rank() in {index * count // taken for index in range(taken)}
-    if re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", ranks):
-        spans = [tuple(map(int, part.split("-"))) for part in ranks.split(",")]
-        return any(span[0] <= rank() <= span[-1] for span in spans)
-    log.warning("ranks=%s: expected numbers as in 0,8-15, first-per-node or sample:N; this rank is recorded", ranks)
-    return True
-
-
 _profiles = weakref.WeakSet()
 
 
@@ -290,8 +271,14 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         self._max_bytes = max_bytes
         self._unrecorded = config.unknown + [name for name, given in (
             ("record_shapes", record_shapes), ("with_flops", with_flops), ("with_modules", with_modules),
-            ("execution_trace_observer", execution_trace_observer),
-            ("custom_trace_id_callback", custom_trace_id_callback)) if given]
+            ("execution_trace_observer", execution_trace_observer)) if given]
+        numbers = ("wait", "active", "warmup", "repeat", "skip_first", "skip_first_wait")
+        self._asked = {
+            "activities": [str(activity) for activity in wanted or ProfilerActivity],
+            "schedule": {name: int(getattr(schedule, name)) for name in numbers if hasattr(schedule, name)} or None,
+            "record_shapes": record_shapes, "profile_memory": profile_memory, "with_stack": with_stack,
+            "with_flops": with_flops, "with_modules": with_modules}
+        self._trace_id_callback, self._trace_id, self._begun_ns = custom_trace_id_callback, "", 0
         wanted_here = is_among(ranks)
         self._profctl = _profctl.program() if wanted_here else None
         if wanted_here and self._profctl is None:
@@ -385,6 +372,22 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         if self._is_recorded():
             self._metadata.mark()
 
+    def set_custom_trace_id_callback(self, callback):
+        """Of windows that begin from now on."""
+        self._trace_id_callback = callback
+
+    def get_trace_id(self):
+        """Of the newest window: what the callback said, else a number of its own."""
+        return self._trace_id
+
+    def _new_trace_id(self):
+        try:
+            given = self._trace_id_callback() if self._trace_id_callback else None
+        except Exception as error:  # of the program: its training goes on
+            log.warning("custom_trace_id_callback: %r: the window gets a number of its own", error)
+            given = None
+        return given if isinstance(given, str) and len(given) <= 1024 else f"{uuid.uuid4().int:032X}"
+
     def wait(self, timeout=None):
         """Until the sessions that ended are on disk, and exported if they are to be. Returns whether they are."""
         until = None if timeout is None else time.monotonic() + timeout
@@ -403,13 +406,14 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             return
         self.wait()
         with tempfile.TemporaryDirectory(prefix="profd-", dir=os.path.dirname(os.path.abspath(output_path))) as folder:
-            process = _profctl.spawn([self._profctl, "export", self.directory, "--format", "chrome", "--out", folder],
+            process = _profctl.spawn([self._profctl, "export", self._output, "--format", "chrome", "--out", folder],
                                      stdout=subprocess.DEVNULL)
             if process is not None:
                 process.wait()
-            made = glob.glob(os.path.join(glob.escape(folder), "**", "msprof_*.json"), recursive=True)
-            if made:
-                os.replace(made[0], output_path)
+            try:
+                os.replace(os.path.join(folder, "ASCEND_PROFILER_OUTPUT", "trace_view.json"), output_path)
+            except OSError as error:
+                log.warning("export_chrome_trace: %s: not written: %s", output_path, error.strerror)
 
     def _change(self, before, now):
         self.current_action = now
@@ -428,7 +432,7 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         """A window; it records from the next step on that the schedule wants recorded."""
         folder = os.path.abspath(os.fspath(getattr(self._ready, "dir_name", None) or "."))
         worker = getattr(self._ready, "worker_name", None) or socket.gethostname()
-        name = f"{worker[:200]}_{os.getpid()}_{_stamp()}_profd"
+        name = f"{worker[:200]}_{os.getpid()}_{_stamp()}_ascend_pt"
         self._output = os.path.join(folder, name)
         options = ["--collect", ",".join(self._kinds), "--output", self._output, "--name", name]
         if profd.available():
@@ -471,6 +475,7 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             self._give_up()
             return
         self._session, self.directory = answer["session"], answer["directory"]
+        self._trace_id, self._begun_ns = self._new_trace_id(), _info.now_ns()
         self._metadata.mark_again()
 
     def _give_up(self, reason=None):
@@ -488,13 +493,14 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             return
         self._ends = [process for process in self._ends if process.poll() is None]
         if recorded:
-            self._metadata.write(self._output)
+            _info.write(self._output, self._asked, self._config, self._begun_ns)
+            self._metadata.write(self._output, self._trace_id)
         if not recorded:
             self.directory = None
             process = _profctl.stop(self._profctl, session, "remove", [self._output])
         elif getattr(self._ready, "export", False):
             formats = ",".join(_FORMATS[word] for word in self._config.export)
-            process = _profctl.stop(self._profctl, session, "export", ["--format", formats])
+            process = _profctl.stop(self._profctl, session, "export", [self._output, "--format", formats])
         else:
             process = _profctl.stop(self._profctl, session, "keep")
         if process is not None:

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """A program written for the Ascend PyTorch Profiler whose import is profd.torch; callbacks and flags of frameworks."""
+import contextlib
 import csv
 import glob
 import importlib
 import json
 import os
+import pathlib
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -50,6 +53,14 @@ class TorchWordsTest(harness.ProfdTest):
         self.assertEqual(done.returncode, code, done)
         return done
 
+    def toolkit(self, daemon):
+        """A CANN of its own; returns the library that a program loads."""
+        libraries = daemon.directory / "cann" / "lib64"
+        libraries.mkdir(parents=True)
+        for name in ("libmspti.so", "libprofapi.so"):
+            (libraries / name).symlink_to(harness.PLAIN_BUILD / "sim" / name)
+        return libraries / "libprofapi.so"
+
     def program(self, daemon, result, wait=1, warmup=1):
         return self.run_program(daemon, PROGRAM.replace("RESULT", repr(str(result))).replace("WAIT", str(wait))
                                 .replace("WARMUP", str(warmup)))
@@ -72,8 +83,77 @@ class TorchWordsTest(harness.ProfdTest):
         self.assertEqual((self.steps(first), self.steps(second)), ([3, 4], [7, 8]))
         for directory in (first, second):
             outputs = " ".join(os.listdir(directory) + os.listdir(os.path.join(directory, "mindstudio_profiler_output")))
-            for output in (r"msprof_\d+\.db", r"msprof_\d+\.json", r"agent_step_\d+\.csv", r"task_time_\d+\.csv"):
+            for output in (r"msprof_\d+\.json", r"agent_step_\d+\.csv", r"task_time_\d+\.csv"):
                 self.assertRegex(outputs, output)
+            self.assertTrue(glob.glob(os.path.join(directory, "device_0", "data", "*.slice_*")))  # it is all there
+
+    def test_a_window_is_a_folder_as_torch_npu_leaves_it(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\nscenario: {step_ms: 20}\nmspti: {auto: true}\n")
+        result = daemon.directory / "result"
+        said = self.run_program(daemon, f"""
+            import ctypes, time
+            import profd
+            import profd.torch as profiler
+            ctypes.CDLL({str(self.toolkit(daemon))!r})
+            with profiler.profile(
+                    schedule=profiler.schedule(wait=2, warmup=1, active=2, repeat=1),
+                    on_trace_ready=profiler.tensorboard_trace_handler({str(result)!r}, "worker"),
+                    custom_trace_id_callback=lambda: "trace 7",
+                    experimental_config=profiler._ExperimentalConfig(
+                        profiler_level=profiler.ProfilerLevel.Level1,
+                        export_type=[profiler.ExportType.Text, profiler.ExportType.Db])) as prof:
+                for step in range(5):
+                    with profd.range("aten::mm"):
+                        time.sleep(0.2)  # the work of a step
+                    prof.step()
+                assert prof.get_trace_id() == "trace 7"
+            assert prof.wait(60)
+            """, RANK="3", ASCEND_HOME_PATH=str(daemon.directory / "cann"), HCCL_ALGO="ring").stderr
+        (folder,) = result.iterdir()
+        self.assertRegex(folder.name, r"^worker_\d+_\d{17}_ascend_pt$", said)
+        self.assertEqual(sorted(path.name.split("_")[0] for path in folder.iterdir()), ["ASCEND", "PROF", "profiler", "profiler"])
+        info = json.loads((folder / "profiler_info_3.json").read_text())
+        self.assertEqual((info["rank_id"], info["config"]["experimental_config"]["_profiler_level"],
+                          info["config"]["common_config"]["schedule"]["active"]), (3, "Level1", 2))
+        metadata = json.loads((folder / "profiler_metadata.json").read_text())
+        self.assertEqual((metadata["trace_id"], metadata["ENV_VARIABLES"]["HCCL_ALGO"]), ("trace 7", "ring"))
+        results = folder / "ASCEND_PROFILER_OUTPUT"
+        made = {path.name for path in results.iterdir()}
+        wanted = {"trace_view.json", "kernel_details.csv", "operator_details.csv", "step_trace_time.csv", "communication.json",
+                  "communication_matrix.json", "ascend_pytorch_profiler_3.db", "analysis.db", "api_statistic.csv"}
+        self.assertEqual(wanted - made, set(), made)
+        with open(results / "step_trace_time.csv", encoding="utf-8", newline="") as file:
+            self.assertEqual([row["Step"] for row in csv.DictReader(file)], ["3", "4"])
+        with open(results / "kernel_details.csv", encoding="utf-8", newline="") as file:
+            self.assertLessEqual({"3", "4"}, {row["Step Id"] for row in csv.DictReader(file)})
+        steps = json.loads((results / "communication.json").read_text())
+        self.assertEqual(sorted(steps), ["step3", "step4"])
+        self.assertTrue(all(step["collective"] for step in steps.values()))
+        with contextlib.closing(sqlite3.connect(results / "ascend_pytorch_profiler_3.db")) as db:
+            self.assertEqual([number for number, in db.execute("SELECT id FROM STEP_TIME ORDER BY id")], [3, 4])
+            self.assertEqual(db.execute("SELECT rankId FROM RANK_DEVICE_MAP").fetchall(), [(3,)])
+            facts = dict(db.execute("SELECT name, value FROM META_DATA"))
+            self.assertEqual((facts["trace_id"], json.loads(facts["ENV_VARIABLES"])["HCCL_ALGO"]), ('"trace 7"', "ring"))
+            self.assertEqual(db.execute("SELECT count(*) FROM META_DATA WHERE name = 'trace_id'").fetchone(), (1,))
+            self.assertIn("aten::mm", [name for name, in db.execute(
+                "SELECT value FROM PYTORCH_API JOIN STRING_IDS ON STRING_IDS.id = PYTORCH_API.name")])
+        with contextlib.closing(sqlite3.connect(results / "analysis.db")) as db:
+            self.assertEqual([step for step, in db.execute("SELECT DISTINCT step FROM StepTraceTime ORDER BY step")], ["3", "4"])
+            self.assertGreater(db.execute("SELECT count(*) FROM CommAnalyzerTime").fetchone()[0], 3)
+        (directory,) = folder.glob("PROF_*")
+        harness.shutil.rmtree(directory / "analyze")
+        analyzed = daemon.ctl("msprof", "--analyze=on", f"--output={directory}")
+        self.assertEqual(analyzed.code, 0, analyzed)
+        with contextlib.closing(sqlite3.connect(directory / "analyze" / "communication_analyzer.db")) as db:
+            ((sizes,),) = db.execute("SELECT DISTINCT transit_size FROM CommAnalyzerBandwidth WHERE transit_size > 0")
+            self.assertEqual(sizes, (1 << 20) * 2 / 1e6)  # MB: elements of two bytes
+        # What it was told of the job goes with the recording to whoever exports it.
+        self.assertEqual(daemon.ctl("export", directory, "--layout", "framework", "--out", daemon.directory / "ranks").code, 0)
+        (own,) = (daemon.directory / "ranks").iterdir()
+        self.assertEqual(json.loads((own / "profiler_metadata.json").read_text())["trace_id"], "trace 7")
+        self.assertEqual(daemon.ctl("export", directory, "--cluster-output", "--out", daemon.directory / "job").code, 0)
+        (own,) = (daemon.directory / "job").glob("*_ascend_pt")
+        self.assertEqual(json.loads((own / "profiler_metadata.json").read_text())["ENV_VARIABLES"]["HCCL_ALGO"], "ring")
 
     def test_without_a_warm_up_the_window_begins_where_the_start_has_ended(self):
         daemon = self.profd(sim="devices: 1\nchip: 910B\n")
@@ -142,7 +222,10 @@ class TorchWordsTest(harness.ProfdTest):
         early = {"before": "the first step", "long": "x" * 513, "groups": {"tp": [0, 1]}, "within": "a step"}
         for directory, wanted in zip(self.windows(result), (dict(early), early | {"between": "two windows"})):
             with open(os.path.join(os.path.dirname(directory), "profiler_metadata.json"), encoding="utf-8") as file:
-                self.assertEqual(json.load(file), wanted)
+                made = json.load(file)
+            self.assertEqual(made["ENV_VARIABLES"]["HCCL_ALGO"], "")
+            self.assertEqual(len(made["trace_id"]), 32)
+            self.assertEqual({name: made[name] for name in made if name not in ("ENV_VARIABLES", "trace_id")}, wanted)
             marks = {row["message"]: row["payload_value"] for row in self.table(directory, "msprof_tx")}
             self.assertEqual(marks.pop("long"), "N/A")  # no mark has room for it
             wanted.pop("long")
@@ -167,6 +250,31 @@ class TorchWordsTest(harness.ProfdTest):
         self.assertEqual((ended[0]["Edge"], ended[-1]["Edge"]), ("first", "last"))
         self.assertEqual([row["Duration(us)"] for row in rows[8:]], ["N/A"])
 
+    def test_a_step_that_the_recording_cuts_is_none_of_an_analysis(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\nscenario: {step_ms: 20}\nmspti: {auto: true}\n")
+        result = daemon.directory / "result"
+        self.run_program(daemon, f"""
+            import ctypes, time
+            import profd.torch as profiler
+            ctypes.CDLL({str(self.toolkit(daemon))!r})
+            with profiler.profile(on_trace_ready=profiler.tensorboard_trace_handler({str(result)!r}, None, False)) as prof:
+                for step in range(6):
+                    time.sleep(0.1)  # the work of a step
+                    prof.step()
+                time.sleep(1)  # of none
+            assert prof.wait(60)
+            """, ASCEND_HOME_PATH=str(daemon.directory / "cann"))
+        (directory,) = self.windows(result)
+        out = daemon.directory / "out"
+        self.assertEqual(daemon.ctl("export", directory, "--format", "db", "--out", out).code, 0)
+        for given in (pathlib.Path(directory), *out.glob("*.db")):
+            tables = given.parent / f"tables_of_{given.name}"
+            tables.mkdir()
+            answer = daemon.ctl("analyze", given, "--report", "steps", "--csv", tables)
+            self.assertEqual(answer.code, 0, answer)
+            with open(tables / "steps.csv", encoding="utf-8", newline="") as file:
+                self.assertEqual([row["step"] for row in csv.DictReader(file)], [str(step) for step in range(6)])
+
     def test_megatron_to_the_end_with_its_sizes(self):
         daemon = self.profd(sim="devices: 1\nchip: 910B\n")
         result = daemon.directory / "result"
@@ -187,8 +295,8 @@ class TorchWordsTest(harness.ProfdTest):
         self.assertEqual([row["Step"] for row in self.table(directory, "agent_step") if row["Edge"] != "unfinished"],
                          ["3", "4", "5", "6"])
         with open(os.path.join(os.path.dirname(directory), "profiler_metadata.json"), encoding="utf-8") as file:
-            self.assertEqual(json.load(file), {"distributed_args": {"tensor_model_parallel_size": 4,
-                                                                    "sequence_parallel": True, "rank": 0}})
+            self.assertEqual(json.load(file)["distributed_args"], {"tensor_model_parallel_size": 4,
+                                                                   "sequence_parallel": True, "rank": 0})
 
     def test_a_loop_without_step_is_one_step(self):
         daemon = self.profd(sim="devices: 1\nchip: 910B\n")
