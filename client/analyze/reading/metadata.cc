@@ -36,6 +36,10 @@ std::map<std::string, std::string> TextsOf(const Json& json) {
 
 void TakeMetadata(const client::Metadata& metadata, RankBuilder& builder) {
   for (const auto& [name, value] : metadata) {
+    if (!client::IsShallow(value)) {
+      builder.Note("META_DATA: " + name + " is nested too deep to be read", false);
+      continue;
+    }
     const bool is_groups = name == client::kParallelGroups, is_environment = name == client::kEnvironment;
     if (!is_groups && !is_environment) {
       builder.ForEachRank([&](Rank& rank) { rank.metadata[name] = value; });

@@ -47,10 +47,30 @@ bool IsTrusted(int dir, int capture) {
 
 }  // namespace
 
+bool IsShallow(std::string_view json) {
+  constexpr size_t kDeepest = 64;
+  size_t depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepest) return false;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return true;
+}
+
 Metadata ReadMetadata(int dir, Report& report) {
   if (!IsThere(dir)) return {};
   const auto text = ReadSmallFile(dir, kMetadataFile, kMostBytes);
-  const Json json = text.ok() ? Json::parse(*text, nullptr, false) : Json();
+  const Json json = text.ok() && IsShallow(*text) ? Json::parse(*text, nullptr, false) : Json();
   if (!json.is_object()) {
     report.Skip({kMetadataFile, 0, 0, 0, text.ok() ? "is no JSON object" : text.status().message()});
     return {};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,10 @@ inline constexpr char kMetadataFile[] = "profiler_metadata.json", kParallelGroup
 
 // Names and their values: JSON as Python writes it, which is what the vendor's analysers compare.
 using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+// Whether values in it lie in each other no deeper than any framework writes them: whoever walks through it
+// does so by recursion.
+bool IsShallow(std::string_view json);
 
 // Of a folder; none: it has no such file, or none that can be used, which goes to `report`.
 Metadata ReadMetadata(int dir, Report& report);

@@ -13,7 +13,6 @@ session nor for the export: both happen in another process. Without profd the jo
 says so once. Torch is not imported. Names, order and defaults are those of Ascend/pytorch, torch_npu/profiler.
 """
 import enum
-import functools
 import json
 import os
 import socket
@@ -25,7 +24,8 @@ import uuid
 import weakref
 
 import profd
-from profd import _info, _profctl, begin_step, end_step
+from profd import _info, _operators, _profctl, begin_step, end_step
+from profd._attach import attach
 from profd._metadata import Metadata
 from profd._profctl import log
 from profd._ranks import is_among
@@ -269,9 +269,12 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         self._kinds = _kinds(set(wanted or ProfilerActivity), config, profile_memory, with_stack)
         self._config, self._schedule, self._ready = config, schedule or _always, on_trace_ready
         self._max_bytes = max_bytes
-        self._unrecorded = config.unknown + [name for name, given in (
-            ("record_shapes", record_shapes), ("with_flops", with_flops), ("with_modules", with_modules),
-            ("execution_trace_observer", execution_trace_observer)) if given]
+        of_operators = {"record_shapes": bool(record_shapes), "with_flops": bool(with_flops), "with_modules": bool(with_modules)}
+        with_operators = ProfilerActivity.CPU in (wanted or ProfilerActivity) and _operators.are_there()
+        self._operators = _operators.Operators(of_operators) if with_operators else None
+        self._unrecorded = config.unknown + [name for name, given in of_operators.items() if given and not with_operators]
+        if execution_trace_observer:
+            self._unrecorded.append("execution_trace_observer")
         numbers = ("wait", "active", "warmup", "repeat", "skip_first", "skip_first_wait")
         self._asked = {
             "activities": [str(activity) for activity in wanted or ProfilerActivity],
@@ -388,6 +391,14 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             given = None
         return given if isinstance(given, str) and len(given) <= 1024 else f"{uuid.uuid4().int:032X}"
 
+    @classmethod
+    def enable_profiler_in_child_thread(cls, **_):
+        """Nothing is to be done: every thread is recorded."""
+
+    @classmethod
+    def disable_profiler_in_child_thread(cls):
+        """The same."""
+
     def wait(self, timeout=None):
         """Until the sessions that ended are on disk, and exported if they are to be. Returns whether they are."""
         until = None if timeout is None else time.monotonic() + timeout
@@ -427,6 +438,8 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             self._begin()
         if now in _RECORDED and self._starting and self._session is None:
             self._await_start()
+            if self._session is not None and self._operators is not None:
+                self._operators.start()
 
     def _begin(self):
         """A window; it records from the next step on that the schedule wants recorded."""
@@ -487,6 +500,7 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
     def _end(self, recorded):
         if self._session is None:
             self._await_start()  # of a window that ends while it gets ready
+        operators = self._operators.stop() if self._operators is not None else None
         session, self._starting, self._session = self._session, None, None
         self._previous = session
         if session is None:
@@ -495,6 +509,7 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         if recorded:
             _info.write(self._output, self._asked, self._config, self._begun_ns)
             self._metadata.write(self._output, self._trace_id)
+            _operators.write(operators, self._output)
         if not recorded:
             self.directory = None
             process = _profctl.stop(self._profctl, session, "remove", [self._output])
@@ -512,87 +527,3 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
 def _stamp():
     now = time.time()
     return time.strftime("%Y%m%d%H%M%S", time.localtime(now)) + f"{int(now * 1000) % 1000:03d}"
-
-
-class _Steps:
-    """Steps that begin and end where something of the framework is called."""
-
-    def __init__(self, every, first):
-        self._every, self._calls, self._number, self._open = max(every, 1), 0, first, None
-        self._next()
-
-    def _next(self):
-        self._open = profd.step(self._number)
-        self._open.__enter__()
-        self._number += 1
-
-    def done(self, *_):
-        """One call; the last of a step ends it."""
-        self._calls += 1
-        if self._calls % self._every == 0:
-            self._open.__exit__(None, None, None)
-            self._next()
-
-
-class _Loader:
-    """A loader of batches whose waits are ranges."""
-
-    def __init__(self, loader):
-        self._loader = loader
-
-    def __iter__(self):
-        batches = iter(self._loader)
-        while True:
-            with profd.range("profd::dataload"):
-                try:
-                    batch = next(batches)
-                except StopIteration:
-                    return
-            yield batch
-
-    def __len__(self):
-        return len(self._loader)
-
-    def __getattr__(self, name):
-        return getattr(self._loader, name)
-
-
-def attach(obj=None, *, every=1, first_step=0):
-    """Marks the steps of a loop that nobody changes; returns what the loop is to use.
-
-    obj: an optimizer, or whatever has step(), as a DeepSpeed engine: a step ends with each call of it, with `every`, with
-    each so many (accumulated gradients); a loader of batches: the waits for the next batch become ranges, and the returned
-    loader is to be used; None: the first optimizer that steps (needs torch 2.1, imported before)."""
-    if obj is None:
-        optimizers = sys.modules.get("torch.optim.optimizer")
-        register = getattr(optimizers, "register_optimizer_step_post_hook", None)
-        if register is None:
-            log.warning("attach: torch 2.1 is not imported: steps are not marked")
-            return None
-        steps, first = _Steps(every, first_step), []
-
-        def stepped(optimizer, *_):
-            if not first:
-                first.append(weakref.ref(optimizer))
-            if first[0]() is optimizer:
-                steps.done()
-
-        return register(stepped)
-    if hasattr(obj, "register_step_post_hook"):
-        obj.register_step_post_hook(_Steps(every, first_step).done)
-        return obj
-    if callable(getattr(obj, "step", None)):
-        steps, inner = _Steps(every, first_step), obj.step
-
-        @functools.wraps(inner)
-        def step(*arguments, **named):
-            result = inner(*arguments, **named)
-            steps.done()
-            return result
-
-        obj.step = step
-        return obj
-    if hasattr(obj, "__iter__"):
-        return _Loader(obj)
-    log.warning("attach: %s has neither step() nor batches: nothing is marked", type(obj).__name__)
-    return obj

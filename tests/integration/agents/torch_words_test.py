@@ -43,6 +43,45 @@ with profiler.profile(
 assert prof.wait(60)
 """
 
+# A stand-in for torch.profiler and its kineto, with the public names and the file that these write.
+TORCH = """
+import contextlib, json, os, sys, threading, time, types
+
+torch = types.ModuleType("torch")
+torch.profiler = types.ModuleType("torch.profiler")
+torch.profiler.asked, BASE, events, recording = [], 1_600_000_000_000_000_000, [], []
+
+class profile:
+    def __init__(self, *, activities, **switches):
+        assert activities == ["cpu"], activities
+        torch.profiler.asked.append(switches)
+
+    def start(self):
+        recording.append(self)
+
+    def stop(self):
+        recording.remove(self)
+
+    def export_chrome_trace(self, path):
+        with open(path, "w") as file:
+            json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0}], "displayTimeUnit": "ms",
+                       "baseTimeNanoseconds": BASE, "traceEvents": events, "traceName": path}, file, indent=2)
+
+@contextlib.contextmanager
+def operator(name, dims, dtypes, sequence):
+    is_recorded, begin = bool(recording), time.time_ns()
+    yield
+    if is_recorded:
+        events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": os.getpid(), "tid": threading.get_native_id(),
+                       "ts": (begin - BASE) / 1000, "dur": (time.time_ns() - begin) / 1000,
+                       "args": {"External id": sequence, "Sequence number": sequence, "Fwd thread id": 0,
+                                "Input Dims": dims, "Input type": dtypes}})
+        events.append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1.5})
+
+torch.profiler.profile, torch.profiler.ProfilerActivity = profile, types.SimpleNamespace(CPU="cpu")
+sys.modules |= {"torch": torch, "torch.profiler": torch.profiler}
+"""
+
 
 class TorchWordsTest(harness.ProfdTest):
     def run_program(self, daemon, text, code=0, **variables):
@@ -162,6 +201,56 @@ class TorchWordsTest(harness.ProfdTest):
         first, second = self.windows(result)
         self.assertEqual((self.steps(first), self.steps(second)), ([3, 4], [7, 8]))
 
+    def test_operators_of_torch(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\nscenario: {step_ms: 20}\nmspti: {auto: true}\n")
+        result = daemon.directory / "result"
+        said = self.run_program(daemon, TORCH + f"""
+import ctypes, time
+import profd.torch as profiler
+ctypes.CDLL({str(self.toolkit(daemon))!r})
+with profiler.profile(schedule=profiler.schedule(wait=1, warmup=1, active=2, repeat=1), record_shapes=True,
+                      experimental_config=profiler._ExperimentalConfig(
+                          export_type=[profiler.ExportType.Text, profiler.ExportType.Db]),
+                      on_trace_ready=profiler.tensorboard_trace_handler({str(result)!r})) as prof:
+    for step in range(5):
+        with operator("aten::linear", [[2, 3], []], ["float", "Scalar"], 7):
+            with operator("aten::mm", [[2, 3], [3, 4]], ["float", "float"], 8):
+                time.sleep(0.1)  # it computes
+        prof.step()
+assert prof.wait(60)
+assert torch.profiler.asked == [{{"record_shapes": True, "with_flops": False, "with_modules": False}}], torch.profiler.asked
+""", ASCEND_HOME_PATH=str(daemon.directory / "cann")).stderr
+        self.assertEqual(said, "")
+        (folder,) = result.iterdir()
+        results = folder / "ASCEND_PROFILER_OUTPUT"
+        with open(results / "operator_details.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([(row["Name"], row["Input Shapes"].split()) for row in rows],
+                         [("aten::linear", ["2,3;"]), ("aten::mm", ["2,3;", "3,4"])] * 2)
+        # Kernels belong to the innermost operator that was running when they were launched.
+        self.assertTrue(all(float(row["Device Self Duration(us)"]) > 1000 for row in rows if row["Name"] == "aten::mm"), rows)
+        (database,) = results.glob("ascend_pytorch_profiler*.db")
+        with contextlib.closing(sqlite3.connect(database)) as db:
+            self.assertEqual(db.execute("SELECT s.value, sequenceNumber, replace(t.value, char(13, 10), '') FROM PYTORCH_API JOIN STRING_IDS s ON s.id = "
+                                        "PYTORCH_API.name JOIN STRING_IDS t ON t.id = inputDtypes WHERE sequenceNumber >= 0 "
+                                        "ORDER BY startNs").fetchall(),
+                             [("aten::linear", 7, "float;Scalar"), ("aten::mm", 8, "float;float")] * 2)
+
+    def test_a_torch_whose_profiler_fails_costs_the_operators_only(self):
+        daemon = self.profd()
+        result = daemon.directory / "result"
+        said = self.run_program(daemon, TORCH + f"""
+import profd.torch as profiler
+torch.profiler.profile.start = lambda self: 1 / 0
+with profiler.profile(on_trace_ready=profiler.tensorboard_trace_handler({str(result)!r}, None, False)) as prof:
+    for step in range(3):
+        prof.step()
+assert prof.wait(60)
+""").stderr
+        self.assertEqual(said, "operators of torch are not recorded: division by zero\n")
+        (directory,) = self.windows(result)
+        self.assertEqual(self.steps(directory), [0, 1, 2, 3])
+
     def test_a_window_that_ends_while_it_gets_ready_leaves_nothing(self):
         daemon = self.profd()
         result = daemon.directory / "result"
@@ -231,6 +320,33 @@ class TorchWordsTest(harness.ProfdTest):
             wanted.pop("long")
             self.assertEqual(marks, {name: value if isinstance(value, str) else json.dumps(value)
                                      for name, value in wanted.items()})
+
+    def test_metadata_of_whoever(self):
+        """What lies beside a recording may be anybody's: it costs no data, and nothing falls over it."""
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        session = daemon.begin("--collect", "hbm", "--output", daemon.directory / "own")
+        harness.wait_until(lambda: daemon.status(session["session"])["bytes"] > 0, "data")
+        directory = pathlib.Path(daemon.end(session["session"])["directory"])
+        beside = directory.parent / "profiler_metadata.json"
+        for text, said in (("[" * 200_000, "is no JSON object"), ('{"a": ' * 100 + "1" + "}" * 100, "is no JSON object"),
+                           ("[]", "is no JSON object"), ('{"a": 1.50, "b": [null, "\u00e9"]}', "")):
+            beside.write_text(text)
+            made = daemon.ctl("export", directory, "--format", "db")
+            self.assertEqual(made.code, 0, made)
+            self.assertIn(said, made.out)
+        (database,) = directory.glob("msprof_*.db")
+        with contextlib.closing(sqlite3.connect(database)) as db:
+            self.assertEqual(db.execute("SELECT name, value FROM META_DATA WHERE name IN ('a', 'b')").fetchall(),
+                             [("a", "1.5"), ("b", '[null, "\\u00e9"]')])
+        beside.unlink()
+        beside.symlink_to("/etc/passwd")
+        made = daemon.ctl("export", directory, "--format", "db")
+        self.assertEqual((made.code, "profiler_metadata.json" in made.out), (0, True), made)
+        if os.geteuid() == 0:
+            beside.unlink()
+            beside.write_text('{"a": 1}')
+            os.chown(beside, harness.nobody(), harness.nobody())
+            self.assertIn("is another user's, and is not read", daemon.ctl("export", directory, "--format", "db").out)
 
     def test_what_follows_the_last_step_is_no_step(self):
         daemon = self.profd(sim="devices: 1\nchip: 910B\n")

@@ -4,7 +4,9 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 
+#include "client/export/framework/input/torch_trace.h"
 #include "client/export/read/sources/pipeline.h"
 #include "format/events/spans.h"
 
@@ -25,6 +27,34 @@ class Collector final : public format::SpanSink, public format::RowSink {
     Rest none;
     none.high_sequence = -1;  // as no operator of autograd
     calls_.rests.push_back(none);
+  }
+
+  void Take(const TorchCall& call) {
+    Op op;
+    op.begin = call.begin;
+    op.end = call.end;
+    op.low_sequence = static_cast<uint32_t>(call.sequence);
+    op.thread = ThreadOf({call.pid, call.tid});
+    op.name = calls_.texts.Intern(call.name);
+    Rest rest;
+    rest.high_sequence = static_cast<int32_t>(call.sequence >> 32);
+    rest.forward_tid = call.forward_tid;
+    for (const auto& [text, into, has, bit] :
+         {std::tuple(&call.types, &rest.types, call.has_types, Rest::kTypes),
+          std::tuple(&call.dims, &rest.dims, call.has_dims, Rest::kDims),
+          std::tuple(&call.stack, &rest.stack, call.has_stack, Rest::kStack),
+          std::tuple(&call.modules, &rest.modules, call.has_modules, Rest::kModules),
+          std::tuple(&call.flops, &rest.flops, call.has_flops, Rest::kFlops)}) {
+      if (!has) continue;
+      *into = calls_.texts.Intern(*text);
+      rest.has = static_cast<uint8_t>(rest.has | bit);
+    }
+    const auto key = std::tuple(rest.forward_tid, rest.high_sequence, rest.types, rest.dims, rest.stack,
+                                rest.modules, rest.flops, rest.has);
+    const auto [at, is_new] = rests_.try_emplace(key, static_cast<Ref>(calls_.rests.size()));
+    if (is_new) calls_.rests.push_back(rest);
+    op.rest = at->second;
+    calls_.ops.push_back(op);
   }
 
   void Spans(const format::SpanBatch& batch) override {
@@ -62,6 +92,7 @@ class Collector final : public format::SpanSink, public format::RowSink {
 
   Calls& calls_;
   std::map<Place, Ref> threads_;
+  std::map<std::tuple<uint64_t, int32_t, TextId, TextId, TextId, TextId, TextId, uint8_t>, Ref> rests_;
 };
 
 }  // namespace
@@ -83,6 +114,7 @@ Calls ReadOwnCalls(const Folder& folder, Report& report, Progress& progress) {
   Wanted wanted;
   wanted.kinds = std::set<std::string, std::less<>>{"agent-range", "agent-step"};
   Decode(*capture, wanted, false, sinks);
+  ReadTorchTrace(folder, report, progress, [&collector](const TorchCall& call) { collector.Take(call); });
   report.Note(folder.prof, calls.texts.dropped(), "text found no room in memory",
               "texts found no room in memory");
   return calls;

@@ -1,5 +1,5 @@
 // What a program told profd's agent of itself, as its framework's profiler would have recorded it: ranges are
-// operators, and steps are those of the profiler.
+// operators, and steps are those of the profiler. And what PyTorch's own profiler has written of operators.
 #pragma once
 
 #include "client/export/framework/input/calls.h"
