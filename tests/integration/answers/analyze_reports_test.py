@@ -250,7 +250,7 @@ class AnalyzeReportsTest(unittest.TestCase):
         for rank, path in enumerate(sorted(folder.glob("job/*/ASCEND_PROFILER_OUTPUT/*.db"))):
             with sqlite3.connect(path) as db:
                 db.execute("INSERT INTO META_DATA VALUES('distributed_args', ?)", [json.dumps(
-                    {"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2, "world_size": 8, "rank": rank})])
+                    {"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2, "data_parallel_size": 2, "world_size": 8, "rank": rank})])
         (folder / "out").mkdir()
         result = profctl("export", folder / "job", "--cluster-output", "--out", folder / "out")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -289,7 +289,7 @@ class AnalyzeReportsTest(unittest.TestCase):
         with contextlib.closing(sqlite3.connect(out / "cluster_analysis_output" / "cluster_analysis.db")) as db:
             self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
             self.assertEqual([(key, json.loads(value)) for key, value in db.execute("SELECT * FROM ClusterBaseInfo")],
-                             [("distributed_args", {"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2, "world_size": 8})])
+                             [("distributed_args", {"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2, "data_parallel_size": 2, "world_size": 8})])
             for rank, step, computing, *place in db.execute('SELECT "index", step, computing, dp_index, pp_index, tp_index FROM '
                                                             "ClusterStepTraceTime WHERE type = 'rank'"):
                 self.assertEqual(computing, steps[int(rank), int(step)]["computing_us"])
@@ -310,11 +310,22 @@ class AnalyzeReportsTest(unittest.TestCase):
     @vendor_tools.needs_analyze
     def test_the_vendors_analyser_reads_them(self):
         out, steps = self.cluster()
+        with contextlib.closing(sqlite3.connect(out / "cluster_analysis_output" / "cluster_analysis.db")) as db:
+            places = {str(rank): list(map(str, place)) for rank, *place in db.execute(
+                'SELECT "index", dp_index, pp_index, tp_index FROM ClusterStepTraceTime WHERE type = \'rank\'')}
+            stages = {(step, ranks.replace(",", ", ")): computing for step, ranks, computing in db.execute(
+                'SELECT step, "index", computing FROM ClusterStepTraceTime WHERE type = \'stage\'')}
         shutil.rmtree(out / "cluster_analysis_output")
         run = vendor_tools.analyze("cluster", "-m", "all", "-d", out, "-o", out, "--force")
         self.assertEqual((run.code, run.errors), (0, []), run)
         with open(next(out.rglob("cluster_step_trace_time.csv")), newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if row["Type"] == "rank"]
+            both = list(csv.DictReader(file))
+        rows = [row for row in both if row["Type"] == "rank"]
+        self.assertEqual({row["Index"]: [row[f"{of} Index"] for of in ("DP", "PP", "TP")] for row in rows}, places)
+        theirs = {(row["Step"], row["Index"]): float(row["Computing"]) for row in both if row["Type"] == "stage"}
+        self.assertEqual(set(theirs), set(stages))
+        for key, computing in theirs.items():
+            self.assertAlmostEqual(computing, stages[key], places=3)
         self.assertEqual(len(rows), len(steps))
         for row in rows:
             self.assertAlmostEqual(float(row["Computing"]), steps[int(row["Index"]), int(row["Step"])]["computing_us"], places=3)
