@@ -174,6 +174,9 @@ class TorchWordsTest(harness.ProfdTest):
             facts = dict(db.execute("SELECT name, value FROM META_DATA"))
             self.assertEqual((facts["trace_id"], json.loads(facts["ENV_VARIABLES"])["HCCL_ALGO"]), ('"trace 7"', "ring"))
             self.assertEqual(db.execute("SELECT count(*) FROM META_DATA WHERE name = 'trace_id'").fetchone(), (1,))
+            # Kernels are those of the operator that was running when they were launched.
+            self.assertGreater(db.execute("SELECT count(DISTINCT t.globalTaskId) FROM PYTORCH_API p JOIN CONNECTION_IDS c ON "
+                                          "p.connectionId = c.id JOIN TASK t ON t.connectionId = c.connectionId").fetchone()[0], 50)
             self.assertIn("aten::mm", [name for name, in db.execute(
                 "SELECT value FROM PYTORCH_API JOIN STRING_IDS ON STRING_IDS.id = PYTORCH_API.name")])
         with contextlib.closing(sqlite3.connect(results / "analysis.db")) as db:

@@ -189,7 +189,7 @@ Status WriteDatabases(const Folder& folder, const Calls& calls, const CannDataba
     engine.EndWhen(progress.cancelled);
     engine.Run("BEGIN");
     WriteFacts(folder, as_vendor, engine, report);
-    const std::vector<CannCall> launches = LaunchesIn(engine), marks = MarksIn(engine);
+    const std::vector<CannCall> launches = LaunchesIn(engine, folder.is_own), marks = MarksIn(engine);
     const Linked linked =
         as_vendor ? LinkCallsAsVendor(calls, launches, marks, progress) : LinkCalls(calls, launches, marks);
     WriteCallTables(calls, linked, !launches.empty(), as_vendor, engine);
