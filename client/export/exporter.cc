@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "client/export/per_device.h"
 #include "client/export/read/capture.h"
+#include "client/export/read/metadata.h"
 #include "client/export/read/missing.h"
 #include "client/export/read/ranks.h"
 #include "client/export/read/sources/pipeline.h"
@@ -81,7 +82,7 @@ class Tee : public format::RowSink, public format::SpanSink, public ProfileSink 
   uint64_t given_ = 0;
 };
 
-CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted) {
+CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted, Report& report) {
   CaptureFacts facts;
   facts.start_ns = capture.begin_wall_ns();
   facts.end_ns = capture.end_wall_ns();
@@ -110,6 +111,7 @@ CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted) {
     });
   }
   facts.groups = capture.groups;
+  facts.metadata = MetadataOf(capture, report);
   facts.has_all_ranks = capture.has_all_ranks;
   // Devices that only programs have told of.
   for (const auto& [device, rank] : capture.ranks) {
@@ -492,7 +494,7 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   PROFD_RETURN_IF_ERROR(
       places.Shown(CheckRoom(places.root() + "/", EstimateBytes(result.input_bytes, formats))));
 
-  const CaptureFacts facts = FactsOf(*capture, wanted);
+  const CaptureFacts facts = FactsOf(*capture, wanted, result.report);
   const OutputOptions output_options = {options.vendor_compatible, options.gzip, options.per_device,
                                         options.without, IterationOfModel(options)};
   std::vector<Share> shares(std::clamp<size_t>(formats.size(), 1, Passes(options)));

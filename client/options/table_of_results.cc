@@ -116,8 +116,8 @@ constexpr Option kOptions[] = {
      .needs = "output",
      .becomes = Becomes::kResults,
      .standing = Standing::kDifferent,
-     .because = "reads directories of CANN's own collector; writes JSON and database at once, whatever type "
-                "and rule say"},
+     .because = "writes JSON and database at once, whatever type and rule say; of collectives that profd "
+                "recorded all of the time is transit"},
     {.name = "rule",
      .rows = "F-097",
      .about = "what is analysed",
@@ -126,8 +126,8 @@ constexpr Option kOptions[] = {
      .needs = "analyze=on output",
      .becomes = Becomes::kResults,
      .standing = Standing::kDifferent,
-     .because = "reads directories of CANN's own collector; writes JSON and database at once, whatever type "
-                "and rule say"},
+     .because = "writes JSON and database at once, whatever type and rule say; of collectives that profd "
+                "recorded all of the time is transit"},
 };
 
 }  // namespace

@@ -114,7 +114,9 @@ bool IsWord(std::string_view text, std::string_view also) {
 base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text) {
   static constexpr std::array<Unit, 3> kUnits{{{"Hz", 1}, {"hz", 1}, {"kHz", 1000}}};
   std::vector<v1::KindRequest> kinds;
-  for (const std::string_view item : SplitKinds(text)) {
+  for (std::string_view item : SplitKinds(text)) {
+    const bool is_wish = item.ends_with('?');
+    if (is_wish) item.remove_suffix(1);
     const size_t equals = item.find('=');
     const std::string_view what = item.substr(0, equals);
     const size_t colon = what.find(':');
@@ -122,7 +124,8 @@ base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text) {
     const bool has_mode = colon != std::string_view::npos;
     const std::string_view mode = has_mode ? what.substr(colon + 1) : std::string_view();
     if (!IsWord(kind, "-_") || BeginsWithDigit(kind) || (has_mode && !IsWord(mode, "-_:;,+"))) {
-      return Usage("--collect", item, "expected KIND[:MODE][=RATE], e.g. hbm, pcie=100Hz, llc:write=50Hz");
+      return Usage("--collect", item,
+                   "expected KIND[:MODE][=RATE][?], e.g. hbm, pcie=100Hz, llc:write=50Hz, task?");
     }
     if (const auto rate = ParseQuantity(mode);
         rate && equals == std::string_view::npos && (rate->unit.empty() || Factor(kUnits, rate->unit))) {
@@ -132,6 +135,7 @@ base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text) {
     v1::KindRequest request;
     request.set_kind(std::string(kind));
     request.set_mode(std::string(mode));
+    request.set_by_default(is_wish);
     if (equals != std::string_view::npos) {
       const std::optional<Quantity> rate = ParseQuantity(item.substr(equals + 1));
       const std::optional<double> factor = !rate                ? std::nullopt
@@ -304,7 +308,9 @@ base::Result<std::pair<std::string, std::string>> ParseLabel(std::string_view te
 
 base::Result<v1::StepSchedule> ParseSteps(std::string_view text) {
   constexpr char kExpected[] =
-      "expected e.g. skip_first=2,wait=1,warmup=1,active=3,repeat=2, with active at least 1";
+      "expected e.g. skip_first=2,wait=1,warmup=1,active=3,repeat=2, skip_first_wait=1, round_up=100, with "
+      "active "
+      "at least 1";
   v1::StepSchedule steps;
   std::set<std::string_view> seen;
   for (size_t at = 0; at <= text.size();) {
@@ -330,12 +336,33 @@ base::Result<v1::StepSchedule> ParseSteps(std::string_view text) {
       steps.set_active(number);
     } else if (key == "repeat") {
       steps.set_repeat(number);
+    } else if (key == "skip_first_wait") {
+      steps.set_skip_first_wait(number != 0);
+    } else if (key == "round_up") {
+      steps.set_round_up(number);
     } else {
       return Usage("--steps", text, kExpected);
     }
   }
   if (steps.active() == 0) return Usage("--steps", text, kExpected);
   return steps;
+}
+
+base::Result<std::map<std::string, std::string>> ParseFrameworkOptions(std::string_view text) {
+  std::map<std::string, std::string> options;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    const std::string_view item = text.substr(at, comma - at);
+    at = comma + 1;
+    const size_t equals = std::min(item.find('='), item.size());
+    const std::string word(item.substr(0, equals));
+    if (!IsWord(word, "-"))
+      return Usage("--framework-options", item,
+                   "expected e.g. with-stack,profiler-level=Level2,host-sys=cpu+mem");
+    if (!options.emplace(word, item.substr(std::min(equals + 1, item.size()))).second)
+      return Usage("--framework-options", item, word + " is named twice: leave one");
+  }
+  return options;
 }
 
 base::Result<v1::DomainFilter> ParseDomains(std::string_view only, std::string_view exclude) {

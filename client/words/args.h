@@ -59,6 +59,9 @@ base::Result<std::pair<std::string, std::string>> ParseLabel(std::string_view te
 // "skip_first=2,wait=1,warmup=1,active=3,repeat=2": any of them, active at least.
 base::Result<v1::StepSchedule> ParseSteps(std::string_view text);
 
+// "with-stack,profiler-level=Level2": what each is, the daemon knows.
+base::Result<std::map<std::string, std::string>> ParseFrameworkOptions(std::string_view text);
+
 // "a,b" of --agent-domains, "c" of --agent-domains-exclude: one of the two at most.
 base::Result<v1::DomainFilter> ParseDomains(std::string_view only, std::string_view exclude);
 

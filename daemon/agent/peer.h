@@ -26,6 +26,8 @@ struct StepSchedule {
   uint64_t active = 0;  // 0: no schedule
   uint64_t repeat = 0;  // 0: until stopped
   uint64_t from_step = 0;
+  bool skip_first_wait = false;  // the first cycle does not wait
+  uint64_t round_up = 0;         // the first step is a multiple of it
 };
 inline constexpr char kDefaultDomain[] = "default";
 // Marks and ranges of these domains, or of all but these; "default" is the one without a name.

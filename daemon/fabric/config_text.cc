@@ -17,6 +17,10 @@ class Lines {
     text_ += std::string(key) + "=" + value + "\n";
     return *this;
   }
+  Lines& Add(const std::vector<Setting>& settings) {
+    for (const Setting& setting : settings) Add(setting.key, setting.value);
+    return *this;
+  }
   Lines& Add(const char* key, uint64_t value) { return Add(key, std::to_string(value)); }
   // As dynolog hands it on. The last line has its end from here.
   std::string Framed(const std::string& id) const {
@@ -32,21 +36,16 @@ std::string ForKineto(const Window& window, const std::string& id) {
   lines.Add("ACTIVITIES_LOG_FILE", window.path);
   if (window.steps > 0) {
     lines.Add("PROFILE_START_ITERATION", window.first_step.value_or(0))
-        .Add("PROFILE_START_ITERATION_ROUNDUP", 1)
+        .Add("PROFILE_START_ITERATION_ROUNDUP", window.round_up)
         .Add("ACTIVITIES_ITERATIONS", window.steps);
     if (window.warmup_steps > 0) lines.Add("ACTIVITIES_WARMUP_ITERATIONS", window.warmup_steps);
   } else {
     lines.Add("PROFILE_START_TIME", 0).Add("ACTIVITIES_DURATION_MSECS", window.duration_ms);
     if (window.warmup_s) lines.Add("ACTIVITIES_WARMUP_PERIOD_SECS", *window.warmup_s);
   }
-  return lines.Add("PROFILE_REPORT_INPUT_SHAPES", "false")
-      .Add("PROFILE_WITH_STACK", "false")
-      .Add("PROFILE_WITH_FLOPS", "false")
-      .Add("PROFILE_WITH_MODULES", "false")
-      .Framed(id);
+  return lines.Add(SettingsOf(Family::kKineto, window.options)).Framed(id);
 }
 
-// PROFILE_ACTIVITIES must be there: without it every rank drops the whole of it.
 std::string ForMonitor(const Window& window, const std::string& id) {
   Lines lines;
   lines.Add("ACTIVITIES_LOG_FILE", window.path)
@@ -54,35 +53,10 @@ std::string ForMonitor(const Window& window, const std::string& id) {
       .Add("PROFILE_START_STEP", window.first_step ? std::to_string(*window.first_step) : "-1")
       .Add("ACTIVITIES_ITERATIONS", window.steps);
   if (window.warmup_steps > 0) lines.Add("WARMUP_ITERATIONS", window.warmup_steps);
-  return lines.Add("PROFILE_RECORD_SHAPES", "false")
-      .Add("PROFILE_PROFILE_MEMORY", "false")
-      .Add("PROFILE_WITH_STACK", "false")
-      .Add("PROFILE_WITH_FLOPS", "false")
-      .Add("PROFILE_WITH_MODULES", "false")
-      .Add("PROFILE_ACTIVITIES", "CPU,NPU")
-      .Add("PROFILE_ANALYSE", "false")
-      .Add("PROFILE_ASYNC_MODE", "false")
-      .Add("PROFILE_PROFILER_LEVEL", window.level)
-      .Add("PROFILE_AIC_METRICS", window.aic_metrics)
-      .Add("PROFILE_L2_CACHE", "false")
-      .Add("PROFILE_OP_ATTR", "false")
-      .Add("PROFILE_MSPROF_TX", "false")
-      .Add("PROFILE_GC_DETECT_THRESHOLD", "None")
-      .Add("PROFILE_DATA_SIMPLIFICATION", "true")
-      .Add("PROFILE_EXPORT_TYPE", "Text")
-      .Add("PROFILE_HOST_SYS", "None")
-      .Add("PROFILE_SYS_IO", "false")
-      .Add("PROFILE_SYS_INTERCONNECTION", "false")
-      .Add("PROFILE_MSTX_DOMAIN_INCLUDE", "None")
-      .Add("PROFILE_MSTX_DOMAIN_EXCLUDE", "None")
-      .Add("PROFILE_IS_RANK", "false")
-      .Add("PROFILE_RANK_LIST", "None")
-      .Framed(id);
+  return lines.Add(SettingsOf(Family::kMonitor, window.options)).Framed(id);
 }
 
 }  // namespace
-
-const char* FamilyName(Family family) { return family == Family::kKineto ? "kineto" : "msmonitor"; }
 
 // A line with a second '=' ends the text for kineto, '#' begins a comment, and '_<pid>' goes before the first
 // ".json" anywhere in its path.
@@ -93,7 +67,8 @@ Status CheckWindow(Family family, const Window& window) {
                                         " cannot be said on the dynolog fabric: an absolute one of at most " +
                                         std::to_string(kMostPathBytes) + " bytes, without = and #"};
   }
-  if (window.steps > kMostSteps || window.warmup_steps > kMostSteps ||
+  PROFD_RETURN_IF_ERROR(CheckOptions(family, window.options));
+  if (window.steps > kMostSteps || window.warmup_steps > kMostSteps || window.round_up > kMostSteps ||
       window.first_step.value_or(0) > kMostSteps) {
     return {Code::kInvalidArgument, "--steps, --step: at most 2^30 through the dynolog fabric"};
   }

@@ -9,14 +9,9 @@
 #include <string>
 
 #include "base/status.h"
+#include "daemon/fabric/options.h"
 
 namespace profd::fabric {
-
-enum class Family : uint8_t {
-  kKineto,   // PyTorch's profiler, on any device
-  kMonitor,  // msMonitor's: torch_npu and MindSpore
-};
-const char* FamilyName(Family family);  // "kineto", "msmonitor"
 
 struct Window {
   std::string path;          // a file of kineto, a folder of the others
@@ -25,8 +20,8 @@ struct Window {
   uint64_t warmup_steps = 0;
   std::optional<uint64_t> warmup_s = {};    // kineto alone, before a duration; none: its own 5 s
   std::optional<uint64_t> first_step = {};  // none: the next one
-  std::string level = "Level1";             // of the device's profiler, and below: kMonitor alone
-  std::string aic_metrics = "PipeUtilization";
+  uint64_t round_up = 1;                    // kineto alone: the first step is a multiple of it
+  Options options = {};
 };
 
 // A window that this family can do as it is asked for.

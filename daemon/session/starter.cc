@@ -189,7 +189,16 @@ Result<NodeFacts> Starter::FactsFor(const Request& request, const Processes& pro
 Status Starter::PlanWindows(Request* request, NodeFacts* facts) const {
   request->windows.clear();
   request->refused_windows.clear();
-  if (!request->wants_windows) return Status::Ok();
+  const auto done = [request] {
+    if (request->spec.framework_options.empty() || !request->windows.empty() ||
+        !request->refused_windows.empty())
+      return Status::Ok();
+    return Status(
+        Code::kInvalidArgument,
+        "--framework-options: for programs without an agent whose profiler polls the dynolog fabric, and "
+        "with --steps or --duration; none is asked here: leave it out (--collect says what agents record)");
+  };
+  if (!request->wants_windows) return done();
   const std::vector<fabric::Client> clients = services_.fabric.All();
   for (ProcessFacts& process : facts->processes) {
     if (!process.exists || process.is_thread || process.agent || process.agent_expected) continue;
@@ -208,7 +217,7 @@ Status Starter::PlanWindows(Request* request, NodeFacts* facts) const {
       request->refused_windows.push_back(std::move(refused));
     }
   }
-  return Status::Ok();
+  return done();
 }
 
 void Starter::Start(const Caller& caller, SessionSpec spec, Done done) {

@@ -1,6 +1,7 @@
 #include "format/framework/info.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -32,13 +33,23 @@ void Take(const json& value, std::string& out) {
   if (value.is_string()) out = value.get<std::string>();
 }
 
+// torch_npu takes the rank as a launcher's variable has it: as a text.
+void TakeRank(const json& value, int64_t& out) {
+  Take(value, out);
+  if (!value.is_string()) return;
+  const auto& text = value.get_ref<const std::string&>();
+  int64_t rank = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  if (error == std::errc() && at == text.data() + text.size()) out = rank;
+}
+
 }  // namespace
 
 base::Result<ProfilerInfo> ParseProfilerInfo(std::string_view text) {
   const json all = json::parse(text, nullptr, false);
   if (!all.is_object()) return Status(Code::kInvalidArgument, "is no JSON object");
   ProfilerInfo info;
-  Take(In(all, "rank_id"), info.rank);
+  TakeRank(In(all, "rank_id"), info.rank);
   Take(In(all, "torch_npu_version"), info.torch_npu_version);
   Take(In(all, "cann_version"), info.cann_version);
   const json& asked = In(In(all, "config"), "experimental_config");

@@ -187,8 +187,8 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   FilterDomains(FilterOf(arm));
   schedule_ = {};
   if (arm.has_steps) {
-    schedule_ = {arm.steps.skip_first, arm.steps.wait,   arm.steps.warmup,
-                 arm.steps.active,     arm.steps.repeat, arm.steps.from_step};
+    schedule_ = {arm.steps.skip_first, arm.steps.wait,      arm.steps.warmup,          arm.steps.active,
+                 arm.steps.repeat,     arm.steps.from_step, arm.steps.skip_first_wait, arm.steps.round_up};
   }
   armed_ = true;
   PairRegionClock();

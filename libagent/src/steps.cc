@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "libagent/src/tables/clock.h"
@@ -20,6 +21,8 @@ Latch g_latch;  // guards the rest
 StepSchedule g_schedule;
 Armed g_armed;
 uint64_t g_index;  // of the next step that begins
+bool g_begins;     // g_first_step is known: the loop has told where it is
+uint64_t g_first_step;
 bool g_open;
 StepEvent g_events[kMaxEvents];
 uint32_t g_first_event;
@@ -35,6 +38,13 @@ void Tell(const StepEvent& event) {
   errno = before;
 }
 
+// The loop may count in strides that meet no multiple: the first step from there on, then.
+uint64_t FirstStep(uint64_t step) {
+  const uint64_t from = std::max(step, g_schedule.from_step);
+  const uint64_t beyond = g_schedule.round_up > 1 ? from % g_schedule.round_up : 0;
+  return beyond == 0 ? from : from - beyond + g_schedule.round_up;
+}
+
 bool IsLast(uint64_t cycle) { return g_schedule.repeat != 0 && cycle + 1 >= g_schedule.repeat; }
 
 }  // namespace
@@ -42,9 +52,10 @@ bool IsLast(uint64_t cycle) { return g_schedule.repeat != 0 && cycle + 1 >= g_sc
 bool StepIsActive(const StepSchedule& schedule, uint64_t index, uint64_t* cycle) {
   if (schedule.active == 0 || index < schedule.skip_first) return false;
   const uint64_t length = schedule.wait + schedule.warmup + schedule.active;
-  *cycle = (index - schedule.skip_first) / length;
+  const uint64_t place = index - schedule.skip_first + (schedule.skip_first_wait ? schedule.wait : 0);
+  *cycle = place / length;
   if (schedule.repeat != 0 && *cycle >= schedule.repeat) return false;
-  return (index - schedule.skip_first) % length >= schedule.wait + schedule.warmup;
+  return place % length >= schedule.wait + schedule.warmup;
 }
 
 void FollowSteps(const StepSchedule& schedule, const Armed& armed) {
@@ -53,6 +64,7 @@ void FollowSteps(const StepSchedule& schedule, const Armed& armed) {
   g_schedule = schedule;
   g_armed = armed;
   g_index = 0;
+  g_begins = false;
   g_open = false;
   g_event_count = 0;
   g_following.store(schedule.active != 0, std::memory_order_release);
@@ -73,7 +85,11 @@ void StepBegins(uint64_t step) {
   if (!g_following.load(std::memory_order_acquire)) return;
   const Latched latched(g_latch);
   if (!latched || !g_following.load(std::memory_order_relaxed)) return;
-  if (g_index == 0 && step < g_schedule.from_step) return;
+  if (!g_begins) {
+    g_begins = true;
+    g_first_step = FirstStep(step);
+  }
+  if (g_index == 0 && step < g_first_step) return;
   uint64_t cycle = 0;
   if (StepIsActive(g_schedule, g_index++, &cycle) && !g_open) {
     const uint64_t ticks = Arm(g_armed);

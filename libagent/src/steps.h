@@ -16,6 +16,8 @@ struct StepSchedule {
   uint64_t active = 0;  // 0: there is no schedule
   uint64_t repeat = 0;  // cycles; 0 = without end
   uint64_t from_step = 0;
+  bool skip_first_wait = false;  // the first cycle does not wait
+  uint64_t round_up = 0;         // the first step is a multiple of it; 0, 1: any
 };
 
 // Whether the `index`-th step from the start of the schedule is recorded, and in which cycle.

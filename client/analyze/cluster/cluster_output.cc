@@ -1,9 +1,13 @@
 #include "client/analyze/cluster/cluster_output.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "base/calendar.h"
 #include "base/join.h"
@@ -23,6 +27,48 @@ using client::DbValue;
 
 constexpr char kOutput[] = "cluster_analysis_output",
                kDatabase[] = "cluster_analysis_output/cluster_analysis.db";
+
+constexpr char kDistributedArgs[] = "distributed_args";
+constexpr size_t kStepColumns = 9;  // times of ClusterStepTraceTime
+
+// Of parallel groups in Megatron's order: neighbours are a tensor's, then come those of the data, then
+// stages.
+struct Sizes {
+  int64_t tensor = 1, pipeline = 1, world = 0;
+
+  struct Place {
+    int64_t dp = 0, pp = 0, tp = 0;
+  };
+  Place PlaceOf(int64_t rank) const {
+    const int64_t in_stage = world / pipeline;
+    return {rank % in_stage / tensor, rank / in_stage, rank % tensor};
+  }
+};
+std::optional<Sizes> SizesOf(const Job& job) {
+  Sizes sizes;
+  for (const Rank& rank : job.ranks) {
+    const auto args = rank.metadata.find(kDistributedArgs);
+    if (args == rank.metadata.end()) continue;
+    const auto json = nlohmann::ordered_json::parse(args->second, nullptr, false);
+    const auto take = [&json](const char* name, int64_t& size) {
+      const auto found = json.is_object() ? json.find(name) : json.end();
+      if (found != json.end() && found->is_number_integer()) size = found->get<int64_t>();
+    };
+    sizes.world = static_cast<int64_t>(job.ranks.size());
+    take("tensor_model_parallel_size", sizes.tensor);
+    take("pipeline_model_parallel_size", sizes.pipeline);
+    take("world_size", sizes.world);
+    break;
+  }
+  constexpr int64_t kMost = 1 << 24;
+  const auto is_size = [](int64_t size) { return size > 0 && size <= kMost; };
+  if (!is_size(sizes.tensor) || !is_size(sizes.pipeline) || !is_size(sizes.world) ||
+      sizes.world % (sizes.tensor * sizes.pipeline) != 0)
+    return std::nullopt;
+  const bool are_all_in = std::ranges::all_of(
+      job.ranks, [&sizes](const Rank& rank) { return rank.number >= 0 && rank.number < sizes.world; });
+  return are_all_in ? std::optional(sizes) : std::nullopt;
+}
 
 class Writer {
  public:
@@ -51,6 +97,7 @@ class Writer {
 
   Result<std::vector<std::string>> Write() {
     files_.push_back(folder_ + "/" + kDatabase);
+    AddBase();
     AddGroups();
     AddSteps();
     AddRanks();
@@ -81,13 +128,63 @@ class Writer {
                                 "communication_not_overlapped_and_exclude_receive NUMERIC,preparing "
                                 "NUMERIC,dp_index INTEGER,pp_index "
                                 "INTEGER,tp_index INTEGER");
+    const std::optional<Sizes> sizes = SizesOf(job_);
+    std::map<std::pair<std::string, int>, std::array<double, kStepColumns>> stages;
     for (const auto& row : steps_.rows) {
-      const auto number = [&row](size_t i) { return std::get<double>(row[i]); };
-      const std::string step = std::to_string(std::get<int64_t>(row[1])),
-                        rank = std::to_string(std::get<int64_t>(row[0]));
-      database_.Append(table, {std::string_view(step), std::string_view("rank"), std::string_view(rank),
-                               number(3), number(4), number(5), number(6), number(7), number(8), number(9),
-                               number(10), number(11), DbValue(), DbValue(), DbValue()});
+      std::array<double, kStepColumns> values{};
+      for (size_t i = 0; i < kStepColumns; ++i) values[i] = std::get<double>(row[i + 3]);
+      const int64_t number = std::get<int64_t>(row[0]);
+      const std::string step = std::to_string(std::get<int64_t>(row[1])), rank = std::to_string(number);
+      AppendStep(table, step, "rank", rank, values,
+                 sizes ? std::optional(sizes->PlaceOf(number)) : std::nullopt);
+      const auto found = std::ranges::find(job_.ranks, number, &Rank::number);
+      const int stage = found == job_.ranks.end()
+                            ? -1
+                            : analysis_.context().stage[static_cast<size_t>(found - job_.ranks.begin())];
+      if (stage < 0) continue;
+      // Of its ranks the most of each column by itself, so that a row is no rank's and does not add up.
+      auto& most = stages[{step, stage}];
+      for (size_t i = 0; i < kStepColumns; ++i) most[i] = std::max(most[i], values[i]);
+    }
+    for (const auto& [key, values] : stages)
+      AppendStep(table, key.first, "stage", RanksOfStage(key.second), values, std::nullopt);
+  }
+
+  void AppendStep(VendorTables::Table* table, std::string_view step, std::string_view type,
+                  std::string_view index, const std::array<double, kStepColumns>& values,
+                  const std::optional<Sizes::Place>& place) {
+    std::vector<DbValue> row{step, type, index};
+    row.insert(row.end(), values.begin(), values.end());
+    if (place) {
+      row.insert(row.end(), {place->dp, place->pp, place->tp});
+    } else {
+      row.insert(row.end(), {DbValue(), DbValue(), DbValue()});
+    }
+    database_.Append(table, row);
+  }
+
+  // "(0,1)"
+  std::string RanksOfStage(int stage) const {
+    std::vector<int64_t> ranks;
+    for (size_t r = 0; r < job_.ranks.size(); ++r) {
+      if (analysis_.context().stage[r] == stage) ranks.push_back(job_.ranks[r].number);
+    }
+    std::ranges::sort(ranks);
+    return "(" + base::Joined(ranks, ",") + ")";
+  }
+
+  // As the framework said them: those of a job, not of one rank.
+  void AddBase() {
+    for (const Rank& rank : job_.ranks) {
+      const auto args = rank.metadata.find(kDistributedArgs);
+      if (args == rank.metadata.end()) continue;
+      auto json = nlohmann::ordered_json::parse(args->second, nullptr, false);
+      if (!json.is_object()) continue;
+      json.erase("rank");
+      const std::string text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+      auto* table = database_.Add("ClusterBaseInfo", "key TEXT,value TEXT");
+      database_.Append(table, {std::string_view(kDistributedArgs), std::string_view(text)});
+      return;
     }
   }
 

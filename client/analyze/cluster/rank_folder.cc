@@ -15,16 +15,23 @@ using base::Code;
 using base::Status;
 using Json = nlohmann::ordered_json;
 
-Json MetadataJson(const Analysis& analysis, int64_t rank) {
+Json MetadataJson(const Analysis& analysis, const Rank& of) {
+  Json metadata = Json::object();
+  if (!of.environment.empty()) metadata["ENV_VARIABLES"] = of.environment;
+  for (const auto& [name, value] : of.metadata) {
+    Json json = Json::parse(value, nullptr, false);
+    metadata[name] = json.is_discarded() ? Json(value) : std::move(json);
+  }
   Json groups = Json::object();
   for (const auto& [id, group] : analysis.context().groups) {
     const std::string name(analysis.job().Text(id));
     const std::vector<int64_t> ranks = RanksOf(analysis.job(), group, name);
-    const auto own = std::ranges::find(ranks, rank);
+    const auto own = std::ranges::find(ranks, of.number);
     if (own == ranks.end()) continue;
     groups[name] = {{"group_name", group.role}, {"group_rank", own - ranks.begin()}, {"global_ranks", ranks}};
   }
-  return {{"parallel_group_info", groups}};
+  metadata["parallel_group_info"] = std::move(groups);
+  return metadata;
 }
 
 }  // namespace
@@ -80,7 +87,7 @@ Status MakeRankFolder(const Analysis& analysis, const Rank& rank, const std::str
   PROFD_RETURN_IF_ERROR(MakeFolder(folder + "/" + kRankResults));
   PROFD_RETURN_IF_ERROR(WriteFile(folder + "/profiler_info_" + std::to_string(rank.number) + ".json",
                                   Dumped({{"rank_id", rank.number}}), files));
-  return WriteFile(folder + "/profiler_metadata.json", Dumped(MetadataJson(analysis, rank.number)), files);
+  return WriteFile(folder + "/profiler_metadata.json", Dumped(MetadataJson(analysis, rank)), files);
 }
 
 }  // namespace profd::analyze

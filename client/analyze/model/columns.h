@@ -186,6 +186,7 @@ struct Rank {
   std::map<std::string, Group> groups;
   std::map<Link, Carried> links;
   std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> metadata;  // what else its framework said of it: JSON by name
 };
 
 // Data that are there and cannot be used, or that are missing: never a reason to fail, never a finding of its

@@ -7,12 +7,13 @@
 #include <string>
 #include <tuple>
 
-#include "client/analyze/reading/data_types.h"
 #include "client/analyze/reading/host_stacks.h"
+#include "client/analyze/reading/metadata.h"
 #include "client/export/read/capture.h"
 #include "client/export/read/ranks.h"
 #include "client/export/read/sources/pipeline.h"
 #include "client/export/views/device/core_metrics.h"
+#include "client/words/data_types.h"
 #include "format/directory/own_folder.h"
 #include "format/kind.h"
 #include "format/texts.h"
@@ -183,6 +184,7 @@ class Collector : public format::RowSink, public format::SpanSink, public client
         return;
       }
       case SpanKind::kStep:
+        if (IsUnfinished(batch, span)) return;  // the recording ended in it: nobody knows how long it took
         return builder_.AddStep({static_cast<int64_t>(span.value), begin, end}, span.device, Thread(span));
       case SpanKind::kRange: {
         const bool is_garbage = batch.texts->Get(span.name).starts_with(kCollectsGarbage);
@@ -192,6 +194,12 @@ class Collector : public format::RowSink, public format::SpanSink, public client
       default:
         return;
     }
+  }
+
+  static bool IsUnfinished(const format::SpanBatch& batch, const Span& span) {
+    return std::ranges::any_of(batch.ArgsOf(span), [&batch](const format::SpanArg& arg) {
+      return batch.texts->Get(arg.key) == "unfinished";
+    });
   }
 
   void TakeTask(const format::SpanBatch& batch, const Span& span) {
@@ -275,7 +283,7 @@ class Collector : public format::RowSink, public format::SpanSink, public client
       if (key == "count" && arg.type != format::ArgType::kText && arg.type != format::ArgType::kF64)
         count = arg.bits;
       if (key == "data_type" && arg.type == format::ArgType::kText)
-        bytes = ElementBytes(batch.texts->Get(static_cast<TextId>(arg.bits)));
+        bytes = client::ElementBytes(batch.texts->Get(static_cast<TextId>(arg.bits)));
       if (key == "group" && collective.group == 0 && arg.type == format::ArgType::kText)
         collective.group = Text(batch, static_cast<TextId>(arg.bits));
     }
@@ -405,6 +413,8 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
     std::ranges::sort(rank.frequencies, {}, &Frequency::at);
     std::ranges::sort(rank.memory, {}, &MemoryLook::at);
   });
+  client::Report of_metadata;  // what is wrong with it costs no data
+  TakeMetadata(client::MetadataOf(capture, of_metadata), builder);
   TakeLosses(capture, builder);
   TakeTroubles(capture, builder);
   if (collector.left_out() > 0)

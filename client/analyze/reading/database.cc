@@ -1,13 +1,13 @@
 #include "client/analyze/reading/database.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
-#include "client/analyze/reading/data_types.h"
+#include "client/analyze/reading/metadata.h"
 #include "client/analyze/reading/sqlite_scan.h"
+#include "client/words/data_types.h"
 
 namespace profd::analyze {
 namespace {
@@ -141,7 +141,6 @@ class DatabaseReader {
   void ReadSteps();
   void ReadMemory();
   void ReadFacts();
-  void ReadMetadata(std::string_view name, std::string_view value);
 
   SqliteScan& scan_;
   RankBuilder builder_;
@@ -155,8 +154,6 @@ class DatabaseReader {
   std::set<int64_t> devices_;
   uint64_t senseless_ = 0;
   SqliteScan::Outcome torn_;
-  std::map<std::string, Rank::Group> groups_;
-  std::map<std::string, std::string> environment_;
 };
 
 void DatabaseReader::ReadTexts() {
@@ -269,7 +266,7 @@ void DatabaseReader::ReadTasks() {
 void DatabaseReader::ReadCollectives() {
   std::map<int64_t, uint64_t> element_bytes;
   Scan("ENUM_HCCL_DATA_TYPE", {"id", "name"},
-       [&](Row row) { element_bytes[row[0].Integer(-1)] = ElementBytes(row[1].text); });
+       [&](Row row) { element_bytes[row[0].Integer(-1)] = client::ElementBytes(row[1].text); });
   // Whose device a row of collectives without one is: that of the only device there is.
   std::set<int64_t> devices;
   Scan("RANK_DEVICE_MAP", {"deviceId"}, [&](Row row) { devices.insert(row[0].Integer(0)); });
@@ -343,38 +340,14 @@ void DatabaseReader::ReadRanges() {
 }
 
 void DatabaseReader::ReadSteps() {
-  Scan("STEP_TIME", {"id", "startNs", "endNs", "globalTid", "deviceId"}, [&](Row row) {
+  Scan("STEP_TIME", {"id", "startNs", "endNs", "globalTid", "deviceId", "edge"}, [&](Row row) {
+    if (View(Text(row[5])) == "unfinished")
+      return;  // the recording ended in it: nobody knows how long it took
     Step step;
     if (!Times(row[1], row[2], step.begin, step.end)) return;
     step.number = row[0].Integer(0);
     builder_.AddStep(step, static_cast<int>(row[4].Integer(-1)), static_cast<uint64_t>(row[3].Integer(0)));
   });
-}
-
-void DatabaseReader::ReadMetadata(std::string_view name, std::string_view value) {
-  const bool is_groups = name == "parallel_group_info", is_environment = name == "ENV_VARIABLES";
-  if (!is_groups && !is_environment) return;
-  const auto json = nlohmann::json::parse(value, nullptr, false);
-  if (!json.is_object()) {
-    builder_.Note("META_DATA: " + std::string(name) + " is not a JSON object", false);
-    return;
-  }
-  for (const auto& [key, entry] : json.items()) {
-    if (is_environment) {
-      if (entry.is_string()) environment_[key] = entry.get<std::string>();
-      continue;
-    }
-    if (!entry.is_object()) continue;
-    Rank::Group group;
-    if (const auto role = entry.find("group_name"); role != entry.end() && role->is_string())
-      group.role = role->get<std::string>();
-    if (const auto ranks = entry.find("global_ranks"); ranks != entry.end() && ranks->is_array()) {
-      for (const auto& rank : *ranks) {
-        if (rank.is_number_integer()) group.ranks.push_back(rank.get<int64_t>());
-      }
-    }
-    groups_[key] = std::move(group);
-  }
 }
 
 // Of CANN's modules; of the framework's allocators, whose rows name no device where there is one.
@@ -418,7 +391,10 @@ void DatabaseReader::ReadFacts() {
   std::string node;
   Scan("HOST_INFO", {"hostUid", "hostName"},
        [&](Row row) { node = row[1].text.empty() ? std::string(row[0].text) : std::string(row[1].text); });
-  Scan("META_DATA", {"name", "value"}, [&](Row row) { ReadMetadata(row[0].text, row[1].text); });
+  client::Metadata metadata;
+  Scan("META_DATA", {"name", "value"}, [&](Row row) {
+    if (!row[0].text.starts_with("SCHEMA")) metadata.emplace_back(row[0].text, row[1].text);
+  });
   std::vector<std::pair<int64_t, int64_t>> ranks;  // rank, device
   Scan("RANK_DEVICE_MAP", {"rankId", "deviceId"},
        [&](Row row) { ranks.emplace_back(row[0].Integer(-1), row[1].Integer(0)); });
@@ -432,10 +408,9 @@ void DatabaseReader::ReadFacts() {
   }
   builder_.ForEachRank([&](Rank& rank) {
     rank.node = node;
-    rank.groups = groups_;
-    rank.environment = environment_;
     std::ranges::sort(rank.frequencies, {}, &Frequency::at);
   });
+  TakeMetadata(metadata, builder_);
 }
 
 }  // namespace

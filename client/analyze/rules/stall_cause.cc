@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 
+#include "client/analyze/model/graph_head.h"
 #include "client/analyze/model/statistics.h"
 #include "format/decode/host/cpu_profile.h"
 
@@ -35,28 +36,17 @@ bool IsSaving(std::string_view name) {
   return false;
 }
 
-// What is done on the host before a compiled graph runs on its device, by the ranges that TorchAir and the
-// graph engine have in a framework's timeline: each is within the one before it.
-constexpr std::array<std::string_view, 3> kHeads = {"npu_fx_compiler_inference", "TorchNpuGraphBase::Run",
-                                                    "ExecuteGraph"};
 struct Head {
-  std::array<Ns, kHeads.size()> covered = {};
+  std::array<Ns, kGraphHeads.size()> covered = {};
   void Add(std::string_view name, Ns overlap) {
-    for (size_t i = 0; i < kHeads.size(); ++i) {
-      if (name.find(kHeads[i]) != name.npos) covered[i] = std::max(covered[i], overlap);
-    }
+    if (const auto i = GraphHeadOf(name)) covered[*i] = std::max(covered[*i], overlap);
   }
   Ns whole() const { return *std::ranges::max_element(covered); }
-  // The part that takes most: what is in a range and not in the one within it.
+  // The part that takes most.
   const char* Text() const {
-    constexpr std::array<const char*, kHeads.size()> kTexts = {kInPython, kInLists, kInEngine};
-    size_t longest = 0;
-    Ns most = -1;
-    for (size_t i = 0; i < kHeads.size(); ++i) {
-      const Ns own = covered[i] - (i + 1 < kHeads.size() ? covered[i + 1] : 0);
-      if (own > most) most = own, longest = i;
-    }
-    return kTexts[longest];
+    constexpr std::array<const char*, kGraphHeads.size()> kTexts = {kInPython, kInLists, kInEngine};
+    const auto parts = GraphParts(covered);
+    return kTexts[static_cast<size_t>(std::ranges::max_element(parts) - parts.begin())];
   }
   static constexpr const char* kInPython = "a compiled graph is prepared, mostly its inputs in Python";
   static constexpr const char* kInLists =

@@ -31,6 +31,7 @@ constexpr Report kReports[] = {
     {"api", "calls of the host by name: of all ranks, and of each", ApiTable, true},
     {"launches", "how the host launches, of each rank", LaunchesTable},
     {"gaps", "the longest pauses of each device, and what its host did", GapsTable},
+    {"graph", "what the host does before compiled graphs run, in each step", GraphTable, true},
     {"frequency", "clocks of the devices while they compute", FrequencyTable},
     {"host", "where the launching process waited and computed", HostTable},
     {"memory", "memory of the device by who holds it", MemoryTable},

@@ -43,6 +43,7 @@ Table ApiTable(const Analysis& analysis);
 Table LaunchesTable(const Analysis& analysis);
 Table GapsTable(const Analysis& analysis);
 Table FrequencyTable(const Analysis& analysis);
+Table GraphTable(const Analysis& analysis);
 Table HostTable(const Analysis& analysis);
 Table MemoryTable(const Analysis& analysis);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/join.h"
+#include "client/export/read/metadata.h"
 #include "client/export/views/device/core_samples.h"
 #include "client/export/write/json_text.h"
 
@@ -62,8 +63,15 @@ void DbOutput::WriteFacts() {
                                     {"SCHEMA_VERSION_MINOR", "2"},
                                     {"SCHEMA_VERSION_MICRO", "0"}})
     append(meta, {name, value});
-  const std::string groups = options_.vendor_compatible ? "" : GroupsJson();
-  if (!groups.empty()) append(meta, {std::string_view("parallel_group_info"), std::string_view(groups)});
+  if (!options_.vendor_compatible) {
+    bool has_groups = false;
+    for (const auto& [name, value] : facts_.metadata) {
+      append(meta, {std::string_view(name), std::string_view(value)});
+      has_groups = has_groups || name == kParallelGroups;
+    }
+    const std::string groups = has_groups ? "" : GroupsJson();
+    if (!groups.empty()) append(meta, {std::string_view(kParallelGroups), std::string_view(groups)});
+  }
   append(table("SESSION_TIME_INFO", {{"startTimeNs", "INTEGER"}, {"endTimeNs", "INTEGER"}}),
          {facts_.start_ns, facts_.end_ns});
   const std::string host = ValidUtf8(facts_.host.hostname);

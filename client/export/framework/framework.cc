@@ -13,6 +13,7 @@
 #include "client/export/framework/input/calls.h"
 #include "client/export/framework/input/cann.h"
 #include "client/export/framework/input/folder.h"
+#include "client/export/framework/input/own_calls.h"
 #include "client/export/framework/join/links.h"
 #include "client/export/framework/join/tree.h"
 #include "client/export/framework/memory_tables.h"
@@ -80,7 +81,8 @@ class Exporter {
 
   Status Run() {
     PROFD_ASSIGN_OR_RETURN(const Out out, OpenOut(folder_, options_.out));
-    Calls calls = ReadCalls(folder_, options_.vendor_compatible, result_.report, progress_);
+    Calls calls = folder_.is_own ? ReadOwnCalls(folder_, result_.report, progress_)
+                                 : ReadCalls(folder_, options_.vendor_compatible, result_.report, progress_);
     PROFD_RETURN_IF_ERROR(Cancelled());
     PROFD_ASSIGN_OR_RETURN(const CannFiles cann, Cann(calls));
     Results results(PathOf(out.results), options_.vendor_compatible);
@@ -124,7 +126,7 @@ class Exporter {
       if (Wants(format)) options.formats.push_back(format);
     }
     PerfettoView view(calls);
-    CollectiveParts parts;
+    CollectiveParts parts(folder_.is_own ? Told::kAsWholes : Told::kInParts);
     const bool is_analyzed = static_cast<bool>(OpenDir(folder_.prof_dir.get(), kAnalyzeFolder));
     if (Wants(ExportFormat::kPerfetto)) options.companions.push_back(&view);
     if (!is_analyzed) options.companions.push_back(&parts);

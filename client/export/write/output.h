@@ -26,8 +26,9 @@ struct CaptureFacts {
   std::vector<std::string> kinds;     // of any device's files that the vendor reads and that are not empty
   bool tells_of_tasks = false;        // has rows that name the operator of a task
   bool knows_operators = false;       // the host tells of their states and shapes
-  std::map<std::string, std::set<int64_t>> groups;  // ranks by group of collectives
-  bool has_all_ranks = false;                       // of the job
+  std::map<std::string, std::set<int64_t>> groups;            // ranks by group of collectives
+  bool has_all_ranks = false;                                 // of the job
+  std::vector<std::pair<std::string, std::string>> metadata;  // what the framework said of it: JSON by name
 
   // nullptr: there is none; -1 is the host.
   const format::SideFacts* Device(int device) const {

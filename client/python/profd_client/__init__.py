@@ -177,14 +177,14 @@ class Client:
 
         `collect` has "hbm", "llc:write", "pcie=20" (Hz); `preset`; `pids`; `devices` "all" or numbers; `all_agents`,
         `agent_labels`; `duration`, `delay` in seconds; `name`; `labels`; `steps` {"from_step", "skip_first", "wait",
-        "warmup", "active", "repeat"}; `storage_limit_bytes`; `flight_recorder`, `in_memory` kinds, `buffers` [(kinds, bytes)],
+        "warmup", "active", "repeat", "skip_first_wait", "round_up"}; `framework_options` {"with-stack": ""}; `storage_limit_bytes`; `flight_recorder`, `in_memory` kinds, `buffers` [(kinds, bytes)],
         `snapshot_on` "exit" or "crash"; `resume`; `on_full`."""
         return _results.session(self._call("Plan", _LONG_S, spec=self._spec(collect, **asked)))
 
     @staticmethod
     def _spec(collect=(), preset="", pids=(), devices=(), all_agents=False, agent_labels=None, duration=None, delay=None,
-              name="", labels=None, steps=None, storage_limit_bytes=0, flight_recorder=False, in_memory=(), buffers=(),
-              snapshot_on=None, resume=False, on_full=None):
+              name="", labels=None, steps=None, framework_options=None, storage_limit_bytes=0, flight_recorder=False, in_memory=(),
+              buffers=(), snapshot_on=None, resume=False, on_full=None):
         spec = _wire.message("SessionSpec")()
         for item in _listed(collect):
             try:
@@ -200,6 +200,7 @@ class Client:
         put("devices", () if spec.all_devices else _listed(devices))
         for name, value in (("preset", preset), ("name", name), ("pids", _listed(pids)), ("all_agents", all_agents),
                             ("agent_labels", agent_labels or {}), ("labels", labels or {}), ("resume", resume),
+                            ("framework_options", framework_options or {}),
                             ("storage_limit_bytes", storage_limit_bytes), ("flight_recorder", flight_recorder)):
             put(name, value)
         put("flight_recorder_kinds", _listed(in_memory), "in_memory")

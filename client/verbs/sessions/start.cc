@@ -21,6 +21,7 @@
 #include "client/show/json.h"
 #include "client/show/render.h"
 #include "client/show/shared_rates.h"
+#include "client/verbs/sessions/start_spec.h"
 #include "client/verbs/user_presets.h"
 #include "client/verbs/vendor_options.h"
 #include "client/verbs/verb.h"
@@ -37,98 +38,7 @@ using base::Result;
 using base::Status;
 
 constexpr uint32_t kProgressPeriodMs = 500;
-constexpr size_t kMaxStep = size_t{1} << 40;
 constexpr uint64_t kLookAgainNs = 50'000'000;
-
-// Repeated options mean the same as one with commas.
-std::string WithCommas(const std::vector<std::string>& values) { return base::Joined(values, ","); }
-
-Status ParseUnits(const StartOptions& options, v1::SessionSpec* spec) {
-  if (!options.pids.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> pids, ParsePids(WithCommas(options.pids)));
-    spec->mutable_pids()->Assign(pids.begin(), pids.end());
-  }
-  if (!options.devices.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const DeviceList list, ParseDevices(WithCommas(options.devices)));
-    spec->set_all_devices(list.all);
-    spec->mutable_devices()->Assign(list.devices.begin(), list.devices.end());
-  }
-  if (!options.collect.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const std::vector<v1::KindRequest> kinds,
-                           ParseCollect(WithCommas(options.collect)));
-    spec->mutable_kinds()->Assign(kinds.begin(), kinds.end());
-  }
-  spec->set_preset(options.preset);
-  PROFD_RETURN_IF_ERROR(ExpandPreset(spec));
-  spec->set_all_agents(options.all_agents);
-  spec->set_agents_expected(options.agents_expected);
-  if (!options.steps.empty()) {
-    PROFD_ASSIGN_OR_RETURN(*spec->mutable_steps(), ParseSteps(options.steps));
-  }
-  if (!options.step.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const uint64_t step, ParseCount("--step", options.step, kMaxStep));
-    v1::StepSchedule* steps = spec->mutable_steps();
-    steps->set_from_step(step);
-    // Without a schedule: every step from then on.
-    if (steps->active() == 0) steps->set_active(1);
-  }
-  if (!options.domains.empty() || !options.domains_exclude.empty()) {
-    PROFD_ASSIGN_OR_RETURN(*spec->mutable_agent_domains(),
-                           ParseDomains(options.domains, options.domains_exclude));
-  }
-  spec->set_flight_recorder(options.flight_recorder);
-  if (!options.in_memory.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const std::vector<v1::KindRequest> kinds, ParseCollect(options.in_memory));
-    for (const v1::KindRequest& kind : kinds) {
-      if (kind.hz() != 0 || !kind.mode().empty())
-        return {base::Code::kInvalidArgument,
-                "--in-memory: " + kind.kind() + ": its mode and its rate belong to --collect"};
-      spec->add_flight_recorder_kinds(kind.kind());
-    }
-  }
-  for (const std::string& text : options.buffers) {
-    PROFD_ASSIGN_OR_RETURN(*spec->add_buffers(), ParseBuffer(text));
-  }
-  if (!options.snapshot_on.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const v1::SnapshotOn snapshot_on, ParseSnapshotOn(options.snapshot_on));
-    spec->set_snapshot_on(snapshot_on);
-  }
-  spec->set_resume(options.resume);
-  return Status::Ok();
-}
-
-Result<v1::SessionSpec> ParseSpec(const StartOptions& options) {
-  v1::SessionSpec spec;
-  PROFD_RETURN_IF_ERROR(ParseUnits(options, &spec));
-  if (!options.duration.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const uint64_t ns, ParseDurationNs("--duration", options.duration));
-    spec.set_duration_ns(ns);
-  }
-  if (!options.delay.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const uint64_t ns, ParseDurationNs("--delay", options.delay));
-    spec.set_delay_ns(ns);
-  }
-  if (!options.on_full.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const v1::OnFull on_full, ParseOnFull(options.on_full));
-    spec.set_on_full(on_full);
-  }
-  if (!options.storage_limit.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const uint64_t bytes, ParseStorageLimit(options.storage_limit));
-    spec.set_storage_limit_bytes(bytes);
-  }
-  PROFD_ASSIGN_OR_RETURN(const std::string name, WithEnvironment("--name", options.name));
-  PROFD_RETURN_IF_ERROR(CheckName("--name", name));
-  spec.set_name(name);
-  for (const std::string& text : options.labels) {
-    PROFD_ASSIGN_OR_RETURN(const auto label, ParseLabel(text));
-    if (!spec.mutable_labels()->insert({label.first, label.second}).second) {
-      return Status(Code::kInvalidArgument, "--label: " + label.first + " is given twice: leave one");
-    }
-  }
-  // With --all-agents a label also says which.
-  if (options.all_agents) *spec.mutable_agent_labels() = spec.labels();
-  return spec;
-}
 
 // Ctrl-C of --wait: the first stops the session, the second leaves it to the daemon.
 // **Thread:** Interrupted() on the interrupt thread, the rest on main.
@@ -545,9 +455,13 @@ Action Define(cli::Arguments arguments) {
   arguments.Flag("--all-agents", &options->all_agents,
                  "every process with an agent; with --label only those, e.g. --label rank=0-7");
   arguments.Text("--steps", &options->steps,
-                 "agents record these steps only: skip_first=N,wait=N,warmup=N,active=N,repeat=N");
+                 "agents record these steps only: skip_first=N,wait=N,warmup=N,active=N,repeat=N,"
+                 "skip_first_wait=1,round_up=N");
   arguments.Text("--step", &options->step,
                  "agents begin with the step of this number, by the training loop's own count");
+  arguments.List("--framework-options", &options->framework,
+                 "of programs that poll the dynolog fabric: options of dyno nputrace, e.g. "
+                 "with-stack,profiler-level=Level2,host-sys=cpu+mem");
   arguments.Text(
       "--agent-domains", &options->domains,
       "agents record marks and ranges of these domains only: NAME,… (default: those without a domain)");
@@ -565,7 +479,8 @@ Action Define(cli::Arguments arguments) {
       "with --flight-recorder: write what is in memory when a process ends (exit), or only when it ends "
       "other than by exit(0) (crash)");
   arguments.List("--devices", &options->devices, "all, or numbers: 0,1");
-  arguments.List("--collect", &options->collect, "kinds: KIND[:MODE][=RATE],… e.g. hbm,pcie=100Hz,host-cpu");
+  arguments.List("--collect", &options->collect,
+                 "kinds: KIND[:MODE][=RATE][?],… e.g. hbm,pcie=100Hz,host-cpu; with ?: if there is any");
   arguments.Text("--preset", &options->preset, "node, memory, network, host, light, detail or all");
   arguments.Text("--duration", &options->duration, "end after this time, e.g. 10s, 5m, 1h; default 24h");
   arguments.Text("--delay", &options->delay, "wait this long before the first sample, e.g. 2s");

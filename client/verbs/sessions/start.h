@@ -32,8 +32,9 @@ struct StartOptions {
   bool agents_expected = false;  // the pids are about to execute a program with one
   std::string steps;
   std::string step;
-  std::string domains;          // --agent-domains
-  std::string domains_exclude;  // --agent-domains-exclude
+  std::string domains;                 // --agent-domains
+  std::string domains_exclude;         // --agent-domains-exclude
+  std::vector<std::string> framework;  // --framework-options
   bool flight_recorder = false;
   std::string in_memory;  // which of the kinds
   std::vector<std::string> buffers;

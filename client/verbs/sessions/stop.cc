@@ -1,6 +1,7 @@
 #include "client/node/connection.h"
 #include "client/show/json.h"
 #include "client/show/render.h"
+#include "client/verbs/data/keep.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
 #include "client/words/text.h"
@@ -13,6 +14,7 @@ struct Options {
   std::string session;
   std::string pid;
   bool all = false;
+  bool discards = false;
 };
 
 base::Result<v1::StopRequest> Target(const Options& options) {
@@ -20,6 +22,8 @@ base::Result<v1::StopRequest> Target(const Options& options) {
   if (given != 1) {
     return base::Status(base::Code::kInvalidArgument, "stop: name one of SESSION, --pid N or --all");
   }
+  if (options.discards && options.session.empty())
+    return base::Status(base::Code::kInvalidArgument, "stop --discard: name the one SESSION whose data go");
   v1::StopRequest request;
   request.set_session(options.session);
   request.set_all(options.all);
@@ -63,7 +67,17 @@ Asking<ExitCode> Ask(const Context& context, const Options& options) {
   const base::Result<Connection> connection = Connect(context);
   if (!connection.ok()) co_return context.Fail(connection.status());
   const base::Result<v1::StopReply> reply = co_await connection->control->Stop(*request);
-  co_return reply.ok() ? Show(context, options, *reply) : context.Fail(reply.status());
+  if (!reply.ok()) co_return context.Fail(reply.status());
+  if (!options.discards || reply->sessions_size() != 1) co_return Show(context, options, *reply);
+  // What is not in the spool is the caller's own, and stays: profd says where it is.
+  const std::string session = reply->sessions(0).session();
+  const base::Result<v1::SessionInfo> removed = co_await connection->control->Remove(session);
+  if (!removed.ok()) {
+    co_return context.Fail(
+        {removed.status().code(), "stopped, but not discarded: " + removed.status().message() + ": " +
+                                      reply->sessions(0).directory()});
+  }
+  co_return ShowKept(context, removed, "discarded");
 }
 
 Action Define(cli::Arguments arguments) {
@@ -71,6 +85,8 @@ Action Define(cli::Arguments arguments) {
   arguments.Text("SESSION", &options->session, kSessionHelp);
   arguments.Text("--pid", &options->pid, "every session of this process");
   arguments.Flag("--all", &options->all, "every session");
+  arguments.Flag("--discard", &options->discards,
+                 "and remove its directories from profd's spool, as rm does");
   return {.ask = [options](const Context& context) { return Ask(context, *options); }};
 }
 

@@ -107,21 +107,14 @@ ExitCode RunAnalyzer(const Context& context, const std::string& output) {
   Progress progress;
   const InterruptWatch interrupts([&progress](int) { progress.cancelled = true; });
   for (const Found& part : *found) {
-    const auto files = framework::AnalyzeCollectives(part.directory, progress);
+    const auto files = framework::AnalyzeCollectives(
+        part.directory, IsOwn(part.directory) ? framework::Told::kAsWholes : framework::Told::kInParts,
+        progress);
     if (!files.ok()) {
       worst = context.Fail(files.status());
       continue;
     }
-    if (files->empty() && IsOwn(part.directory)) {
-      worst =
-          context.Fail({Code::kInvalidArgument,
-                        "--analyze: " + part.directory +
-                            " is a recording of profd's, which has collectives, but not the tasks they are "
-                            "made of; profctl export --cluster-output --out DIR makes these files from "
-                            "the collectives, profctl analyze finds what is slow"});
-      continue;
-    }
-    if (files->empty()) context.Note(part.directory + ": has no tasks of collectives to analyze");
+    if (files->empty()) context.Note(part.directory + ": has no collectives to analyze");
     for (const std::string& file : *files) context.Print(OneLine(file) + "\n");
   }
   return worst;

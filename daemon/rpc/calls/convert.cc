@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "daemon/auth/tickets.h"
+#include "daemon/fabric/options.h"
 #include "daemon/session/plan/kinds.h"
 
 namespace profd::rpc {
@@ -270,11 +271,14 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
   if (untrusted.agent_labels_size() > kMaxItems) return TooMany("agent labels");
   spec.agent_labels.insert(untrusted.agent_labels().begin(), untrusted.agent_labels().end());
   const v1::StepSchedule& steps = untrusted.steps();
-  spec.steps = {steps.skip_first(), steps.wait(),   steps.warmup(),
-                steps.active(),     steps.repeat(), steps.from_step()};
+  spec.steps = {steps.skip_first(), steps.wait(),      steps.warmup(),          steps.active(),
+                steps.repeat(),     steps.from_step(), steps.skip_first_wait(), steps.round_up()};
   if (untrusted.has_steps() && steps.active() == 0) {
     return Status(Code::kInvalidArgument, "steps: active must be at least 1");
   }
+  if (untrusted.framework_options_size() > kMaxItems) return TooMany("framework options");
+  PROFD_ASSIGN_OR_RETURN(spec.framework_options, fabric::ParseOptions({untrusted.framework_options().begin(),
+                                                                       untrusted.framework_options().end()}));
   PROFD_ASSIGN_OR_RETURN(spec.agent_domains, DecodeDomains(untrusted.agent_domains()));
   spec.flight_recorder = untrusted.flight_recorder();
   if (untrusted.flight_recorder_kinds_size() > kMaxItems) return TooMany("kinds of the flight recorder");

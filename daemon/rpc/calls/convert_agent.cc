@@ -168,6 +168,8 @@ void Encode(const agent::Command& command, v1::AgentCommand* out) {
                    steps->set_active(arm.steps.active);
                    steps->set_repeat(arm.steps.repeat);
                    steps->set_from_step(arm.steps.from_step);
+                   steps->set_skip_first_wait(arm.steps.skip_first_wait);
+                   steps->set_round_up(arm.steps.round_up);
                  },
                  [out](const agent::Fire& fire) { out->mutable_fire()->set_at_raw_ns(fire.at_raw_ns); },
                  [out](const agent::StopRecording&) { out->mutable_stop(); },

@@ -82,7 +82,7 @@ std::string WriteResume(const ResumeRecord& record) {
       {"agent_domains_exclude", spec.agent_domains.exclude},
       {"steps",
        {spec.steps.skip_first, spec.steps.wait, spec.steps.warmup, spec.steps.active, spec.steps.repeat,
-        spec.steps.from_step}},
+        spec.steps.from_step, spec.steps.skip_first_wait ? uint64_t{1} : uint64_t{0}, spec.steps.round_up}},
   };
   return all.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -139,7 +139,11 @@ Result<ResumeRecord> ParseResume(std::string_view text) {
     if (snapshot_on >= 0 && snapshot_on <= 2) spec.snapshot_on = static_cast<SnapshotOn>(snapshot_on);
     const auto steps = all.at("steps").get<std::vector<uint64_t>>();
     if (steps.size() >= 5) spec.steps = {steps[0], steps[1], steps[2], steps[3], steps[4]};
-    if (steps.size() == 6) spec.steps.from_step = steps[5];
+    if (steps.size() >= 6) spec.steps.from_step = steps[5];
+    if (steps.size() >= 8) {
+      spec.steps.skip_first_wait = steps[6] != 0;
+      spec.steps.round_up = steps[7];
+    }
     spec.agent_domains = {all.value("agent_domains", std::vector<std::string>()),
                           all.value("agent_domains_exclude", false)};
     spec.resume = true;

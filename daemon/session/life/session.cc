@@ -114,7 +114,11 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
         "skip_first=" + std::to_string(steps.skip_first) + ",wait=" + std::to_string(steps.wait) +
         ",warmup=" + std::to_string(steps.warmup) + ",active=" + std::to_string(steps.active) +
         ",repeat=" + std::to_string(steps.repeat) + ",from_step=" + std::to_string(steps.from_step);
+    if (steps.skip_first_wait) manifest.settings["steps"] += ",skip_first_wait=1";
+    if (steps.round_up > 1) manifest.settings["steps"] += ",round_up=" + std::to_string(steps.round_up);
   }
+  for (const auto& [word, value] : setup_.spec.framework_options)
+    base::AddTo(manifest.settings["framework_options"], word + "=" + value, ";");
   if (const agent::DomainFilter& domains = setup_.spec.agent_domains; !domains.names.empty()) {
     manifest.settings[domains.exclude ? "agent_domains_exclude" : "agent_domains"] =
         base::Joined(domains.names, ",");

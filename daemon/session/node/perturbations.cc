@@ -41,6 +41,7 @@ constexpr Switch kSwitches[] = {
     {"MSMONITOR_USE_DAEMON", "", kByItself},
     {"ASCEND_LAUNCH_BLOCKING", "", "every operator is waited for"},
     {"ASCEND_GLOBAL_LOG_LEVEL", "0", "debug logs are written"},
+    {"ACL_DUMP_DATA", "", "inputs and outputs of operators are dumped"},
 };
 
 void AddCgroups(const HostQuestion& question, host::Controller controller, std::vector<host::Cgroup>& known) {

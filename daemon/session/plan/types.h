@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "daemon/agent/peer.h"
 #include "daemon/auth/output_dir.h"
+#include "daemon/fabric/options.h"
 #include "daemon/store/spool/on_full.h"
 #include "format/kind.h"
 
@@ -48,6 +49,7 @@ struct SessionSpec {
   std::map<std::string, std::string>
       agent_labels;                        // … and those with these labels; "0-7" is a range of numbers
   agent::StepSchedule steps;               // which steps of a training loop are recorded
+  fabric::Options framework_options = {};  // of windows of programs without an agent
   agent::DomainFilter agent_domains = {};  // whose marks and ranges are recorded
   bool flight_recorder = false;  // the newest data stays in memory until a snapshot writes it out …
   std::vector<format::Kind> flight_recorder_kinds;  // … of these kinds; empty: of all

@@ -64,11 +64,16 @@ Result<WindowStart> PlanWindow(const SessionSpec& spec, pid_t pid, const fabric:
   const agent::StepSchedule& steps = spec.steps;
   if (steps.skip_first > 0 || steps.wait > 0)
     return Cannot("--steps skip_first, wait", pid, "give --step N for the first step");
+  const bool monitors = client.family == fabric::Family::kMonitor;
+  if (steps.round_up > 1 && monitors)
+    return Cannot("--steps round_up", pid, "give --step N, which all ranks are told");
+  if (client.never_sleeps() && spec.framework_options.contains("rank-list"))
+    return Cannot("--framework-options rank-list", pid,
+                  "MindSpore does not know it; choose ranks by --pid or --label");
   if (steps.repeat > 1) return Cannot("--steps repeat", pid, "start one session after the other");
   if (!spec.agent_domains.names.empty()) return Cannot("--agent-domains", pid, "leave it out");
   if (spec.resume) return Cannot("--resume", pid, "leave it out");
-  if (steps.active > 0 && steps.from_step == 0 && client.family == fabric::Family::kMonitor &&
-      client.never_sleeps()) {
+  if (steps.active > 0 && steps.from_step == 0 && monitors && client.never_sleeps()) {
     return Status(
         Code::kInvalidArgument,
         "pid " + std::to_string(pid) + ": MindSpore never begins at its next step: name one with --step N");
@@ -83,6 +88,8 @@ Result<WindowStart> PlanWindow(const SessionSpec& spec, pid_t pid, const fabric:
   window.steps = steps.active;
   window.warmup_steps = steps.warmup;
   if (steps.from_step > 0) window.first_step = steps.from_step;
+  window.round_up = std::max<uint64_t>(1, steps.round_up);
+  window.options = spec.framework_options;
   if (steps.active == 0) window.duration_ms = std::max<uint64_t>(1, spec.duration_ns / kMs);
   window.warmup_s = kWarmUpS;
   PROFD_RETURN_IF_ERROR(CheckWindow(client.family, window));

@@ -79,12 +79,12 @@ class Start:
         return answer
 
 
-# What happens after a window, in a process of its own: arguments are profctl, the session, and options
-# of the export, or the directory that was made for it.
+# What happens after a window, in a process of its own: arguments are profctl, the session, and what export gets, or the
+# directory that was made for it.
 _STOP = 'profctl=$1 session=$2; shift 2; "$profctl" stop "$session"'
 _AFTER = {
     "keep": _STOP,
-    "export": _STOP + '; nice -n 19 "$profctl" export "$session" "$@"',
+    "export": _STOP + '; nice -n 19 "$profctl" export "$@"',
     "remove": _STOP + '; rm -rf -- "$1"',
 }
 

@@ -13,24 +13,25 @@ session nor for the export: both happen in another process. Without profd the jo
 says so once. Torch is not imported. Names, order and defaults are those of Ascend/pytorch, torch_npu/profiler.
 """
 import enum
-import functools
-import glob
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+import uuid
 import weakref
 
 import profd
-from profd import _profctl, begin_step, end_step
+from profd import _info, _operators, _profctl, begin_step, end_step
+from profd._attach import attach
 from profd._metadata import Metadata
 from profd._profctl import log
+from profd._ranks import is_among
 
-__all__ = ["profile", "schedule", "tensorboard_trace_handler", "analyse", "attach", "supported_activities", "ProfilerAction",
+__all__ = ["profile", "schedule", "tensorboard_trace_handler", "analyse", "attach", "supported_activities",
+           "supported_profiler_level", "supported_ai_core_metrics", "supported_export_type", "ProfilerAction",
            "ProfilerActivity", "ProfilerLevel", "AiCMetrics", "ExportType", "HostSystem"]
 
 
@@ -87,6 +88,18 @@ def supported_activities():
     return set(ProfilerActivity)
 
 
+def supported_profiler_level():
+    return set(ProfilerLevel)
+
+
+def supported_ai_core_metrics():
+    return set(AiCMetrics)
+
+
+def supported_export_type():
+    return set(ExportType)
+
+
 def _known(kind, value, otherwise):
     """`value` as one of the enumeration, by itself, its name or its value; of torch_npu's own enumerations by name."""
     if value is None:
@@ -134,13 +147,13 @@ def _kinds(activities, config, memory, stack):
     if ProfilerActivity.CPU in activities:
         kinds.append("host-cpu")
     if level is not ProfilerLevel.Level_none and ProfilerActivity.NPU in activities:
-        kinds += ["task", "agent-kernel", "agent-api"]
+        kinds += ["task?", "agent-kernel", "agent-api"]  # whose log makes way for kernels that CANN tells
         if level is not ProfilerLevel.Level0:
             kinds.append("agent-comm")
         if config.metrics is not AiCMetrics.AiCoreNone:
             kinds += [f"aicore-task:{config.metrics.value}", f"aivector-task:{config.metrics.value}"]
         if level is ProfilerLevel.Level2:
-            kinds.append("aicpu")
+            kinds.append("aicpu?")
         kinds += ["l2"] * bool(config.l2_cache) + ["nic", "roce"] * bool(config.ports) + ["hccs", "pcie"] * bool(config.links)
     kinds += ["npu-mem", "npu-app-mem", "agent-memory"] * bool(memory)
     kinds += ["host-cpu-profile", "host-off-cpu"] * bool(stack)
@@ -226,38 +239,6 @@ def analyse(profiler_path, max_process_number=None, export_type=ExportType.Text)
     return process is not None and process.wait() == 0
 
 
-def _number(*names):
-    for name in names:
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name])
-    return None
-
-
-def rank():
-    """Of this process, by the variables of its launcher; 0 without one."""
-    return _number("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "RANK_ID") or 0
-
-
-def is_among(ranks):
-    """Whether this process is one of `ranks`: numbers, "0,8-15", "first-per-node", "sample:3" (so many of all, spread
-    evenly); None: every rank."""
-    if ranks is None:
-        return True
-    if not isinstance(ranks, str):
-        return rank() in _listed(ranks)
-    if ranks == "first-per-node":
-        return (_number("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID") or 0) == 0
-    if (sample := re.fullmatch(r"sample:(\d+)", ranks)) and int(sample[1]) > 0:
-        count = max(_number("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "RANK_SIZE") or 1, 1)
-        taken = min(int(sample[1]), count)
-        return rank() in {index * count // taken for index in range(taken)}
-    if re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", ranks):
-        spans = [tuple(map(int, part.split("-"))) for part in ranks.split(",")]
-        return any(span[0] <= rank() <= span[-1] for span in spans)
-    log.warning("ranks=%s: expected numbers as in 0,8-15, first-per-node or sample:N; this rank is recorded", ranks)
-    return True
-
-
 _profiles = weakref.WeakSet()
 
 
@@ -288,10 +269,19 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         self._kinds = _kinds(set(wanted or ProfilerActivity), config, profile_memory, with_stack)
         self._config, self._schedule, self._ready = config, schedule or _always, on_trace_ready
         self._max_bytes = max_bytes
-        self._unrecorded = config.unknown + [name for name, given in (
-            ("record_shapes", record_shapes), ("with_flops", with_flops), ("with_modules", with_modules),
-            ("execution_trace_observer", execution_trace_observer),
-            ("custom_trace_id_callback", custom_trace_id_callback)) if given]
+        of_operators = {"record_shapes": bool(record_shapes), "with_flops": bool(with_flops), "with_modules": bool(with_modules)}
+        with_operators = ProfilerActivity.CPU in (wanted or ProfilerActivity) and _operators.are_there()
+        self._operators = _operators.Operators(of_operators) if with_operators else None
+        self._unrecorded = config.unknown + [name for name, given in of_operators.items() if given and not with_operators]
+        if execution_trace_observer:
+            self._unrecorded.append("execution_trace_observer")
+        numbers = ("wait", "active", "warmup", "repeat", "skip_first", "skip_first_wait")
+        self._asked = {
+            "activities": [str(activity) for activity in wanted or ProfilerActivity],
+            "schedule": {name: int(getattr(schedule, name)) for name in numbers if hasattr(schedule, name)} or None,
+            "record_shapes": record_shapes, "profile_memory": profile_memory, "with_stack": with_stack,
+            "with_flops": with_flops, "with_modules": with_modules}
+        self._trace_id_callback, self._trace_id, self._begun_ns = custom_trace_id_callback, "", 0
         wanted_here = is_among(ranks)
         self._profctl = _profctl.program() if wanted_here else None
         if wanted_here and self._profctl is None:
@@ -385,6 +375,30 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         if self._is_recorded():
             self._metadata.mark()
 
+    def set_custom_trace_id_callback(self, callback):
+        """Of windows that begin from now on."""
+        self._trace_id_callback = callback
+
+    def get_trace_id(self):
+        """Of the newest window: what the callback said, else a number of its own."""
+        return self._trace_id
+
+    def _new_trace_id(self):
+        try:
+            given = self._trace_id_callback() if self._trace_id_callback else None
+        except Exception as error:  # of the program: its training goes on
+            log.warning("custom_trace_id_callback: %r: the window gets a number of its own", error)
+            given = None
+        return given if isinstance(given, str) and len(given) <= 1024 else f"{uuid.uuid4().int:032X}"
+
+    @classmethod
+    def enable_profiler_in_child_thread(cls, **_):
+        """Nothing is to be done: every thread is recorded."""
+
+    @classmethod
+    def disable_profiler_in_child_thread(cls):
+        """The same."""
+
     def wait(self, timeout=None):
         """Until the sessions that ended are on disk, and exported if they are to be. Returns whether they are."""
         until = None if timeout is None else time.monotonic() + timeout
@@ -403,13 +417,14 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             return
         self.wait()
         with tempfile.TemporaryDirectory(prefix="profd-", dir=os.path.dirname(os.path.abspath(output_path))) as folder:
-            process = _profctl.spawn([self._profctl, "export", self.directory, "--format", "chrome", "--out", folder],
+            process = _profctl.spawn([self._profctl, "export", self._output, "--format", "chrome", "--out", folder],
                                      stdout=subprocess.DEVNULL)
             if process is not None:
                 process.wait()
-            made = glob.glob(os.path.join(glob.escape(folder), "**", "msprof_*.json"), recursive=True)
-            if made:
-                os.replace(made[0], output_path)
+            try:
+                os.replace(os.path.join(folder, "ASCEND_PROFILER_OUTPUT", "trace_view.json"), output_path)
+            except OSError as error:
+                log.warning("export_chrome_trace: %s: not written: %s", output_path, error.strerror)
 
     def _change(self, before, now):
         self.current_action = now
@@ -423,12 +438,14 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             self._begin()
         if now in _RECORDED and self._starting and self._session is None:
             self._await_start()
+            if self._session is not None and self._operators is not None:
+                self._operators.start()
 
     def _begin(self):
         """A window; it records from the next step on that the schedule wants recorded."""
         folder = os.path.abspath(os.fspath(getattr(self._ready, "dir_name", None) or "."))
         worker = getattr(self._ready, "worker_name", None) or socket.gethostname()
-        name = f"{worker[:200]}_{os.getpid()}_{_stamp()}_profd"
+        name = f"{worker[:200]}_{os.getpid()}_{_stamp()}_ascend_pt"
         self._output = os.path.join(folder, name)
         options = ["--collect", ",".join(self._kinds), "--output", self._output, "--name", name]
         if profd.available():
@@ -471,6 +488,7 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
             self._give_up()
             return
         self._session, self.directory = answer["session"], answer["directory"]
+        self._trace_id, self._begun_ns = self._new_trace_id(), _info.now_ns()
         self._metadata.mark_again()
 
     def _give_up(self, reason=None):
@@ -482,19 +500,22 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
     def _end(self, recorded):
         if self._session is None:
             self._await_start()  # of a window that ends while it gets ready
+        operators = self._operators.stop() if self._operators is not None else None
         session, self._starting, self._session = self._session, None, None
         self._previous = session
         if session is None:
             return
         self._ends = [process for process in self._ends if process.poll() is None]
         if recorded:
-            self._metadata.write(self._output)
+            _info.write(self._output, self._asked, self._config, self._begun_ns)
+            self._metadata.write(self._output, self._trace_id)
+            _operators.write(operators, self._output)
         if not recorded:
             self.directory = None
             process = _profctl.stop(self._profctl, session, "remove", [self._output])
         elif getattr(self._ready, "export", False):
             formats = ",".join(_FORMATS[word] for word in self._config.export)
-            process = _profctl.stop(self._profctl, session, "export", ["--format", formats])
+            process = _profctl.stop(self._profctl, session, "export", [self._output, "--format", formats])
         else:
             process = _profctl.stop(self._profctl, session, "keep")
         if process is not None:
@@ -506,87 +527,3 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
 def _stamp():
     now = time.time()
     return time.strftime("%Y%m%d%H%M%S", time.localtime(now)) + f"{int(now * 1000) % 1000:03d}"
-
-
-class _Steps:
-    """Steps that begin and end where something of the framework is called."""
-
-    def __init__(self, every, first):
-        self._every, self._calls, self._number, self._open = max(every, 1), 0, first, None
-        self._next()
-
-    def _next(self):
-        self._open = profd.step(self._number)
-        self._open.__enter__()
-        self._number += 1
-
-    def done(self, *_):
-        """One call; the last of a step ends it."""
-        self._calls += 1
-        if self._calls % self._every == 0:
-            self._open.__exit__(None, None, None)
-            self._next()
-
-
-class _Loader:
-    """A loader of batches whose waits are ranges."""
-
-    def __init__(self, loader):
-        self._loader = loader
-
-    def __iter__(self):
-        batches = iter(self._loader)
-        while True:
-            with profd.range("profd::dataload"):
-                try:
-                    batch = next(batches)
-                except StopIteration:
-                    return
-            yield batch
-
-    def __len__(self):
-        return len(self._loader)
-
-    def __getattr__(self, name):
-        return getattr(self._loader, name)
-
-
-def attach(obj=None, *, every=1, first_step=0):
-    """Marks the steps of a loop that nobody changes; returns what the loop is to use.
-
-    obj: an optimizer, or whatever has step(), as a DeepSpeed engine: a step ends with each call of it, with `every`, with
-    each so many (accumulated gradients); a loader of batches: the waits for the next batch become ranges, and the returned
-    loader is to be used; None: the first optimizer that steps (needs torch 2.1, imported before)."""
-    if obj is None:
-        optimizers = sys.modules.get("torch.optim.optimizer")
-        register = getattr(optimizers, "register_optimizer_step_post_hook", None)
-        if register is None:
-            log.warning("attach: torch 2.1 is not imported: steps are not marked")
-            return None
-        steps, first = _Steps(every, first_step), []
-
-        def stepped(optimizer, *_):
-            if not first:
-                first.append(weakref.ref(optimizer))
-            if first[0]() is optimizer:
-                steps.done()
-
-        return register(stepped)
-    if hasattr(obj, "register_step_post_hook"):
-        obj.register_step_post_hook(_Steps(every, first_step).done)
-        return obj
-    if callable(getattr(obj, "step", None)):
-        steps, inner = _Steps(every, first_step), obj.step
-
-        @functools.wraps(inner)
-        def step(*arguments, **named):
-            result = inner(*arguments, **named)
-            steps.done()
-            return result
-
-        obj.step = step
-        return obj
-    if hasattr(obj, "__iter__"):
-        return _Loader(obj)
-    log.warning("attach: %s has neither step() nor batches: nothing is marked", type(obj).__name__)
-    return obj

@@ -197,6 +197,29 @@ class RecordingTest(harness.ProfdTest):
         windows = [(window["cycle"], window["opened"]) for window in agent.entry["step_windows"]]
         self.assertEqual(windows, [(0, True), (0, False), (1, True), (1, False)])
 
+    def test_the_first_cycle_need_not_wait(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "agent-step", "--steps",
+                               "skip_first=1,wait=3,active=1,repeat=3,skip_first_wait=1")
+        job.order("steps 20")
+        harness.wait_until(lambda: daemon.status(session["session"])["state"] == "sealed", "the last step")
+        agent = self.one_agent(daemon.status(session["session"]))
+        self.assertEqual([record["value"] for record in agent.of("step_begin")], [1, 5, 9])
+
+    def test_programs_that_are_some_steps_apart_begin_together(self):
+        daemon = self.profd()
+        jobs = [self.job(daemon) for _ in range(2)]
+        for job, ahead in zip(jobs, (2, 11)):
+            job.order(f"steps {ahead}")
+        session = daemon.begin(*(word for job in jobs for word in ("--pid", job.pid)), "--collect", "agent-step", "--steps",
+                               "active=2,repeat=1,round_up=20")
+        for job in jobs:
+            job.order("steps 40")
+        harness.wait_until(lambda: daemon.status(session["session"])["state"] == "sealed", "the last step")
+        for agent in agent_reader.agents(daemon.status(session["session"])["directory"]):
+            self.assertEqual([record["value"] for record in agent.of("step_begin")], [20, 21])
+
     def test_steps_that_take_their_time(self):
         daemon = self.profd()
         for _ in range(3):

@@ -144,11 +144,11 @@ class AnalyzeReportsTest(unittest.TestCase):
         self.assertGreater(gaps[0]["us"], 20_000)
         self.assertEqual((gaps[0]["step"], gaps[0]["host"]), (2, "it waits for the data loader"))
 
-    def of_job(self, name, edit=None, **shape):
+    def of_job(self, name, edit=None, faults=(), **shape):
         """A report of a job of its own."""
         folder = pathlib.Path(tempfile.mkdtemp(prefix="profd-reports-"))
         self.addCleanup(shutil.rmtree, folder)
-        make(Shape(**{**SHAPE, **shape}), [], folder)
+        make(Shape(**{**SHAPE, **shape}), list(faults), folder)
         if edit:
             for path in sorted(folder.glob("*/ASCEND_PROFILER_OUTPUT/*.db")):
                 with sqlite3.connect(path) as db:
@@ -156,6 +156,19 @@ class AnalyzeReportsTest(unittest.TestCase):
         result = profctl("analyze", folder, "--report", name, "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)[name]
+
+    def test_what_is_done_before_compiled_graphs(self):
+        rows = self.of_job("graph", faults=[Fault("graph_head", rank=1, ms=3, count=0), Fault("graph_head", rank=1, ms=6, count=1, step=2)])
+        steps = [row for row in rows if isinstance(row["step"], int)]
+        self.assertEqual({row["rank"] for row in rows}, {1})
+        for row in steps:
+            ms, graphs = (9, 2) if row["step"] == 2 else (3, 1)
+            self.assertEqual(row["graphs"], graphs)
+            for column, part in (("head_ms", 1), ("python_ms", 0.6), ("lists_ms", 0.15), ("engine_ms", 0.25)):
+                self.assertAlmostEqual(row[column], part * ms, delta=0.01, msg=column)
+            self.assertAlmostEqual(row["of_median"], ms / 3, delta=0.01)
+            self.assertEqual(row["longest_part"], "inputs in Python")
+        self.assertEqual([(row["step"], round(row["head_ms"])) for row in rows if row not in steps], [("median", 3), ("most", 9)])
 
     def test_bandwidth(self):
         lengths, bytes_of = collections.defaultdict(list), {}
@@ -234,6 +247,10 @@ class AnalyzeReportsTest(unittest.TestCase):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="profd-cluster-"))
         self.addCleanup(shutil.rmtree, folder)
         make(Shape(**{**SHAPE, "pp": 2, "ranks": 8, "micro": 2, **shape}), [], folder / "job")
+        for rank, path in enumerate(sorted(folder.glob("job/*/ASCEND_PROFILER_OUTPUT/*.db"))):
+            with sqlite3.connect(path) as db:
+                db.execute("INSERT INTO META_DATA VALUES('distributed_args', ?)", [json.dumps(
+                    {"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2, "data_parallel_size": 2, "world_size": 8, "rank": rank})])
         (folder / "out").mkdir()
         result = profctl("export", folder / "job", "--cluster-output", "--out", folder / "out")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -271,8 +288,18 @@ class AnalyzeReportsTest(unittest.TestCase):
                              {(rank // 2 * 2, rank // 2 * 2 + 1)})
         with contextlib.closing(sqlite3.connect(out / "cluster_analysis_output" / "cluster_analysis.db")) as db:
             self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
-            for rank, step, computing in db.execute('SELECT "index", step, computing FROM ClusterStepTraceTime'):
+            self.assertEqual([(key, json.loads(value)) for key, value in db.execute("SELECT * FROM ClusterBaseInfo")],
+                             [("distributed_args", {"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2, "data_parallel_size": 2, "world_size": 8})])
+            for rank, step, computing, *place in db.execute('SELECT "index", step, computing, dp_index, pp_index, tp_index FROM '
+                                                            "ClusterStepTraceTime WHERE type = 'rank'"):
                 self.assertEqual(computing, steps[int(rank), int(step)]["computing_us"])
+                self.assertEqual(place, [int(rank) % 4 // 2, int(rank) // 4, int(rank) % 2])
+            stages = db.execute('SELECT step, "index", computing, free FROM ClusterStepTraceTime WHERE type = \'stage\'').fetchall()
+            self.assertEqual({(int(step), ranks) for step, ranks, *_ in stages},
+                             {(step, ranks) for step in range(SHAPE["steps"]) for ranks in ("(0,1,2,3)", "(4,5,6,7)")})
+            for step, ranks, computing, free in stages:
+                own = [steps[rank, int(step)] for rank in json.loads(f"[{ranks[1:-1]}]")]
+                self.assertEqual((computing, free), (max(row["computing_us"] for row in own), max(row["free_us"] for row in own)))
             self.assertEqual(db.execute("SELECT count(*) FROM RankDeviceMap").fetchone(), (8,))
             totals = dict(db.execute("SELECT rank_id, sum(elapsed_time) FROM ClusterCommunicationTime WHERE hccl_op_name = 'Total Op Info' "
                                      "GROUP BY rank_id"))
@@ -283,11 +310,22 @@ class AnalyzeReportsTest(unittest.TestCase):
     @vendor_tools.needs_analyze
     def test_the_vendors_analyser_reads_them(self):
         out, steps = self.cluster()
+        with contextlib.closing(sqlite3.connect(out / "cluster_analysis_output" / "cluster_analysis.db")) as db:
+            places = {str(rank): list(map(str, place)) for rank, *place in db.execute(
+                'SELECT "index", dp_index, pp_index, tp_index FROM ClusterStepTraceTime WHERE type = \'rank\'')}
+            stages = {(step, ranks.replace(",", ", ")): computing for step, ranks, computing in db.execute(
+                'SELECT step, "index", computing FROM ClusterStepTraceTime WHERE type = \'stage\'')}
         shutil.rmtree(out / "cluster_analysis_output")
         run = vendor_tools.analyze("cluster", "-m", "all", "-d", out, "-o", out, "--force")
         self.assertEqual((run.code, run.errors), (0, []), run)
         with open(next(out.rglob("cluster_step_trace_time.csv")), newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if row["Type"] == "rank"]
+            both = list(csv.DictReader(file))
+        rows = [row for row in both if row["Type"] == "rank"]
+        self.assertEqual({row["Index"]: [row[f"{of} Index"] for of in ("DP", "PP", "TP")] for row in rows}, places)
+        theirs = {(row["Step"], row["Index"]): float(row["Computing"]) for row in both if row["Type"] == "stage"}
+        self.assertEqual(set(theirs), set(stages))
+        for key, computing in theirs.items():
+            self.assertAlmostEqual(computing, stages[key], places=3)
         self.assertEqual(len(rows), len(steps))
         for row in rows:
             self.assertAlmostEqual(float(row["Computing"]), steps[int(row["Index"]), int(row["Step"])]["computing_us"], places=3)
@@ -304,7 +342,7 @@ class AnalyzeReportsTest(unittest.TestCase):
         listed = profctl("analyze", "--list").stdout
         names = ["steps", "summary", "stragglers", "overlap", "kernels", "kernels-by-shape", "experts", "collectives",
                  "collective-top", "groups", "bandwidth", "matrix", "p2p", "pipeline", "modules", "mfu", "api", "launches",
-                 "gaps", "frequency", "host", "memory"]
+                 "gaps", "graph", "frequency", "host", "memory"]
         for name in names:
             self.assertIn(f"\n  {name}  ", listed)
         tables = self.report(*names)

@@ -117,10 +117,30 @@ class FabricDoorTest(harness.ProfdTest):
         self.assertEqual(self.daemon.ctl("start", "--all-agents", "--label", "rank=7", "--steps", "active=1").code, harness.NOT_FOUND)
         self.assertEqual(other.hears("empty"), True)
 
+    def test_options_of_nputrace_reach_the_job(self):
+        job, other = FabricJob(self, "msmonitor", period=0.6), FabricJob(self, "kineto")
+        started = self.daemon.begin("--pid", job.pid, "--steps", "active=2", "--framework-options",
+                                    "record-shapes,profile-memory,with-stack,l2-cache,profiler-level=Level2",
+                                    "--framework-options", "aic-metrics=Memory,export-type=Db,host-sys=cpu+mem")
+        config = job.hears("config")
+        self.addCleanup(os.rmdir, config["ACTIVITIES_LOG_FILE"])
+        wanted = {"RECORD_SHAPES": "true", "PROFILE_MEMORY": "true", "WITH_STACK": "true", "WITH_FLOPS": "false", "L2_CACHE": "true",
+                  "PROFILER_LEVEL": "Level2", "AIC_METRICS": "Memory", "EXPORT_TYPE": "Db", "HOST_SYS": "cpu,mem"}
+        self.assertEqual({name: config[f"PROFILE_{name}"] for name in wanted}, wanted)
+        self.ends(started["session"])
+        self.daemon.begin("--pid", other.pid, "--steps", "active=1,round_up=50", "--framework-options", "with-modules")
+        config = other.hears("config")
+        self.assertEqual((config["PROFILE_WITH_MODULES"], config["PROFILE_START_ITERATION_ROUNDUP"]), ("true", "50"))
+
     def test_what_the_door_cannot_is_refused_by_name(self):
         job = FabricJob(self, "msmonitor", period=0.6)
         for options, named in ((("--steps", "active=1,repeat=2"), "--steps repeat"),
                                (("--steps", "active=1,skip_first=2"), "--steps skip_first"),
+                               (("--steps", "active=1,round_up=8"), "--steps round_up"),
+                               (("--steps", "active=1", "--framework-options", "max-buffer-mb=8"), "max-buffer-mb: msmonitor"),
+                               (("--steps", "active=1", "--framework-options", "profiler-level=3"), "Level_none, Level0"),
+                               (("--steps", "active=1", "--framework-options", "stack"), "with-stack"),
+                               (("--collect", "host-cpu", "--framework-options", "with-stack"), "none is asked here"),
                                (("--steps", "active=1", "--resume"), "--resume")):
             result = self.daemon.ctl("start", "--pid", job.pid, *options)
             self.assertEqual(result.code, harness.USAGE, result)

@@ -95,13 +95,15 @@ class PerturbationsTest(harness.ProfdTest):
 
     def test_switches_of_the_target_are_named_without_their_values(self):
         daemon = self.profd(sim="devices: 0\n")
-        target = self.busy(PROFILING_OPTIONS='{"output":"/secret"}', ASCEND_GLOBAL_LOG_LEVEL="3", PROFILING_MODE="false")
+        target = self.busy(PROFILING_OPTIONS='{"output":"/secret"}', ASCEND_GLOBAL_LOG_LEVEL="3", PROFILING_MODE="false",
+                           ACL_DUMP_DATA="1")
         self.busy(ASCEND_LAUNCH_BLOCKING="1")  # no target
         session = daemon.begin("--pid", target.pid, "--collect", "host-cpu")["session"]
         self.looked(daemon, session)
         sealed = daemon.end(session)
         self.assertEqual([one["text"] for one in of_kind(sealed["perturbations"], "environment")],
-                         [f"process {target.pid} was started with PROFILING_OPTIONS: the process collects by itself"])
+                         [f"process {target.pid} was started with PROFILING_OPTIONS: the process collects by itself",
+                          f"process {target.pid} was started with ACL_DUMP_DATA: inputs and outputs of operators are dumped"])
         self.assertNotIn("secret", json.dumps(sealed["perturbations"]))
         self.shown(daemon, sealed, "PROFILING_OPTIONS")
 

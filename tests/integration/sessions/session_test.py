@@ -202,6 +202,20 @@ class SessionTest(harness.ProfdTest):
                 self.assertTrue(sealed["directory"].startswith(output), sealed)
                 self.assertGreater(sealed["bytes"], 0)
 
+    def test_a_session_is_discarded_as_it_ends(self):
+        daemon = self.profd()
+        session = daemon.begin("--collect", "host-sys-mem")
+        harness.wait_until(lambda: daemon.status(session["session"])["bytes"] > 0, "data")
+        self.assertEqual(daemon.ctl("stop", "--all", "--discard").code, harness.USAGE)
+        result = daemon.ctl("stop", session["session"], "--discard")
+        self.assertEqual((result.code, result.out), (harness.OK, f"session {session['session']} discarded\n"))
+        self.assertFalse(os.path.exists(session["directory"]))
+        own = daemon.begin("--collect", "host-sys-mem", "--output", daemon.directory / "own")
+        result = daemon.ctl("stop", own["session"], "--discard")
+        self.assertEqual(result.code, harness.FAILED, result)
+        self.assertIn(f"remove it yourself: {own['directory']}", result.err)
+        self.assertTrue(os.path.isdir(own["directory"]))
+
     def test_a_long_session_rolls_into_linked_directories(self):
         daemon = self.profd(config="store:\n  roll_after_s: 6\n")
         started = daemon.begin("--collect", "hbm,ddr,hccs,host-sys-cpu")

@@ -30,9 +30,10 @@ constexpr char kOfMonitor[] =
 TEST(ConfigText, IsAsRecorded) {
   EXPECT_EQ(ConfigText(Family::kKineto, {.path = "/tmp/t.json", .duration_ms = 500}, "1234567890"),
             kOfKineto);
-  EXPECT_EQ(ConfigText(Family::kMonitor, {.path = "/tmp/npu", .steps = 2, .aic_metrics = "AiCoreNone"},
-                       "1234567891"),
-            kOfMonitor);
+  EXPECT_EQ(
+      ConfigText(Family::kMonitor,
+                 {.path = "/tmp/npu", .steps = 2, .options = {{"aic-metrics", "AiCoreNone"}}}, "1234567891"),
+      kOfMonitor);
 }
 
 TEST(ConfigText, StepsOfKinetoHaveNoDuration) {
@@ -44,6 +45,61 @@ TEST(ConfigText, StepsOfKinetoHaveNoDuration) {
       std::string::npos)
       << text;
   EXPECT_EQ(text.find("DURATION"), std::string::npos);
+}
+
+TEST(ConfigText, HasWhatWasAskedFor) {
+  const auto options = ParseOptions({{"with-stack", ""},
+                                     {"record-shapes", "true"},
+                                     {"profiler-level", "Level0"},
+                                     {"host-sys", "cpu+mem"},
+                                     {"gc-detect-threshold", "1.5"},
+                                     {"export-type", "Db"},
+                                     {"rank-list", "0+8"},
+                                     {"mstx-domain-include", "a b+default"}});
+  ASSERT_TRUE(options.ok()) << options.status().message();
+  const std::string text =
+      ConfigText(Family::kMonitor, {.path = "/tmp/a", .steps = 1, .options = *options}, "a");
+  for (const char* line :
+       {"PROFILE_WITH_STACK=true", "PROFILE_RECORD_SHAPES=true", "PROFILE_PROFILER_LEVEL=Level0",
+        "PROFILE_AIC_METRICS=AiCoreNone", "PROFILE_HOST_SYS=cpu,mem", "PROFILE_EXPORT_TYPE=Db",
+        "PROFILE_GC_DETECT_THRESHOLD=1.5", "PROFILE_IS_RANK=true", "PROFILE_RANK_LIST=0,8",
+        "PROFILE_MSTX_DOMAIN_INCLUDE=a b,default", "PROFILE_WITH_FLOPS=false"})
+    EXPECT_NE(text.find(std::string(line) + "\n"), std::string::npos) << line << text;
+  const std::string kineto = ConfigText(Family::kKineto,
+                                        {.path = "/tmp/a",
+                                         .steps = 1,
+                                         .round_up = 100,
+                                         .options = {{"profile-memory", "true"}, {"max-buffer-mb", "256"}}},
+                                        "a");
+  for (const char* line : {"PROFILE_START_ITERATION_ROUNDUP=100", "PROFILE_PROFILE_MEMORY=true",
+                           "ACTIVITIES_MAX_GPU_BUFFER_SIZE_MB=256", "PROFILE_WITH_STACK=false"})
+    EXPECT_NE(kineto.find(std::string(line) + "\n"), std::string::npos) << line << kineto;
+}
+
+TEST(ConfigText, OptionsThatNobodyHasAreRefusedByName) {
+  for (const auto& [word, value] :
+       std::map<std::string, std::string>{{"stack", ""},
+                                          {"with-stack", "yes"},
+                                          {"profiler-level", "2"},
+                                          {"host-sys", "cpu+gpu"},
+                                          {"host-sys", ""},
+                                          {"gc-detect-threshold", "-1"},
+                                          {"gc-detect-threshold", "nan"},
+                                          {"rank-list", "0,1"},
+                                          {"mstx-domain-exclude", "a\nPROFILE_X=1"},
+                                          {"mstx-domain-include", "a=b"},
+                                          {"activities", std::string(1000, 'C')}}) {
+    const auto options = ParseOptions({{word, value}});
+    ASSERT_FALSE(options.ok()) << word << value;
+    EXPECT_NE(options.status().message().find(word), std::string::npos);
+  }
+  const base::Status status =
+      CheckWindow(Family::kKineto, {.path = "/tmp/a", .steps = 1, .options = {{"l2-cache", "true"}}});
+  EXPECT_NE(status.message().find("l2-cache: kineto does not have it"), std::string::npos)
+      << status.message();
+  EXPECT_FALSE(
+      CheckWindow(Family::kMonitor, {.path = "/tmp/a", .steps = 1, .options = {{"max-buffer-mb", "1"}}})
+          .ok());
 }
 
 TEST(ConfigText, WhatADoorCannotIsRefusedByName) {

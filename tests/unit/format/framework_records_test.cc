@@ -113,6 +113,8 @@ TEST(FrameworkRecordsTest, TheProfilersInfo) {
     EXPECT_FALSE(none.ok());
   }
   EXPECT_TRUE(ParseProfilerInfo(R"({"rank_id": "x", "config": 3, "end_info": {}})").ok());
+  EXPECT_EQ(ParseProfilerInfo(R"({"rank_id": "12"})")->rank, 12);  // as torch_npu has it from the environment
+  EXPECT_EQ(ParseProfilerInfo(R"({"rank_id": "1x"})")->rank, -1);
 }
 
 }  // namespace

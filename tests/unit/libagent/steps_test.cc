@@ -23,6 +23,7 @@ TEST(StepsTest, Schedules) {
   EXPECT_EQ(Picture({.active = 2, .repeat = 1}, 5), "00...");
   EXPECT_EQ(Picture({.skip_first = 2, .wait = 1, .warmup = 1, .active = 2, .repeat = 2}, 12), "....00..11..");
   EXPECT_EQ(Picture({.skip_first = 1, .wait = 2, .active = 1}, 10), "...0..1..2");
+  EXPECT_EQ(Picture({.skip_first = 1, .wait = 2, .active = 1, .skip_first_wait = true}, 8), ".0..1..2");
 }
 
 }  // namespace

@@ -97,8 +97,9 @@ void WriteLinks(const Json& all, SqliteEngine& engine) {
 
 }  // namespace
 
-Result<std::vector<std::string>> AnalyzeCollectives(const std::string& directory, Progress& progress) {
-  CollectiveParts parts;
+Result<std::vector<std::string>> AnalyzeCollectives(const std::string& directory, Told told,
+                                                    Progress& progress) {
+  CollectiveParts parts(told);
   ExportOptions options;
   options.formats.clear();
   options.companions = {&parts};

@@ -9,6 +9,7 @@
 
 #include "client/export/write/json_text.h"
 #include "client/words/ascii.h"
+#include "client/words/data_types.h"
 #include "format/op_names.h"
 
 namespace profd::client::framework {
@@ -94,40 +95,68 @@ size_t ClosingOf(const std::string& operation) {
 
 void CollectiveParts::Spans(const format::SpanBatch& batch) {
   for (const Span& span : batch.spans) {
-    if (span.kind != SpanKind::kCommPart) continue;
+    const bool is_whole = span.kind == SpanKind::kComm && told_ == Told::kAsWholes && span.device >= 0;
+    if (!is_whole && span.kind != SpanKind::kCommPart) continue;
     if (parts_ >= kMost) {
       ++left_out_;
       continue;
     }
-    Part part;
-    part.begin = span.begin_ns;
-    part.ns = span.end_ns > span.begin_ns ? span.end_ns - span.begin_ns : 0;
-    part.plane = span.stream;
-    part.device = span.device;
-    part.from = part.to = kNobody;
-    part.name = texts_.Intern(batch.texts->Get(span.name));
-    std::string_view operation;
-    for (const format::SpanArg& arg : batch.ArgsOf(span)) {
-      const std::string_view key = batch.texts->Get(arg.key);
-      const std::string_view text = arg.type == format::ArgType::kText
-                                        ? batch.texts->Get(static_cast<format::TextId>(arg.bits))
-                                        : std::string_view();
-      if (key == "src rank") part.from = static_cast<uint32_t>(arg.bits);
-      if (key == "dst rank") part.to = static_cast<uint32_t>(arg.bits);
-      if (key == "size(Byte)") part.bytes = arg.bits;
-      if (key == "is master") part.is_master = arg.bits != 0;
-      if (key == "transport type") part.transport = texts_.Intern(text);
-      if (key == "link type") part.link = texts_.Intern(text);
-      if (key == "rdma type") part.rdma = texts_.Intern(text);
-      if (key == "collective") operation = text;
+    if (is_whole) {
+      AddWhole(batch, span);
+    } else {
+      AddPart(batch, span);
     }
-    if (operation.empty()) continue;
-    const std::string name = ValidUtf8(operation) + "@" + GroupOf(batch.texts->Get(span.category));
-    const auto [at, is_new] = known_.try_emplace(name, operations_.size());
-    if (is_new) operations_.emplace_back(name, Parts());
-    operations_[at->second].second.push_back(part);
-    ++parts_;
   }
+}
+
+void CollectiveParts::AddPart(const format::SpanBatch& batch, const Span& span) {
+  Part part;
+  part.begin = span.begin_ns;
+  part.ns = span.end_ns > span.begin_ns ? span.end_ns - span.begin_ns : 0;
+  part.plane = span.stream;
+  part.device = span.device;
+  part.from = part.to = kNobody;
+  part.name = texts_.Intern(batch.texts->Get(span.name));
+  std::string_view operation;
+  for (const format::SpanArg& arg : batch.ArgsOf(span)) {
+    const std::string_view key = batch.texts->Get(arg.key);
+    const std::string_view text = arg.type == format::ArgType::kText
+                                      ? batch.texts->Get(static_cast<format::TextId>(arg.bits))
+                                      : std::string_view();
+    if (key == "src rank") part.from = static_cast<uint32_t>(arg.bits);
+    if (key == "dst rank") part.to = static_cast<uint32_t>(arg.bits);
+    if (key == "size(Byte)") part.bytes = arg.bits;
+    if (key == "is master") part.is_master = arg.bits != 0;
+    if (key == "transport type") part.transport = texts_.Intern(text);
+    if (key == "link type") part.link = texts_.Intern(text);
+    if (key == "rdma type") part.rdma = texts_.Intern(text);
+    if (key == "collective") operation = text;
+  }
+  if (operation.empty()) return;
+  const std::string name = ValidUtf8(operation) + "@" + GroupOf(batch.texts->Get(span.category));
+  const auto [at, is_new] = known_.try_emplace(name, operations_.size());
+  if (is_new) operations_.emplace_back(name, Parts());
+  operations_[at->second].second.push_back(part);
+  ++parts_;
+}
+
+void CollectiveParts::AddWhole(const format::SpanBatch& batch, const Span& span) {
+  uint64_t count = 0, element_bytes = 0;
+  std::string_view group = batch.texts->Get(span.category);
+  for (const format::SpanArg& arg : batch.ArgsOf(span)) {
+    const std::string_view key = batch.texts->Get(arg.key);
+    const bool is_text = arg.type == format::ArgType::kText;
+    const std::string_view text =
+        is_text ? batch.texts->Get(static_cast<format::TextId>(arg.bits)) : std::string_view();
+    if (key == "count" && !is_text && arg.type != format::ArgType::kF64) count = arg.bits;
+    if (key == "data_type") element_bytes = ElementBytes(text);
+    if (key == "group" && group.empty()) group = text;
+  }
+  constexpr uint64_t kMostElements = uint64_t{1} << 48;
+  wholes_.push_back({ValidUtf8(batch.texts->Get(span.name)) + "@" + GroupOf(group), span.begin_ns,
+                     span.end_ns > span.begin_ns ? span.end_ns - span.begin_ns : 0,
+                     count < kMostElements ? count * element_bytes : 0});
+  ++parts_;
 }
 
 bool CollectiveParts::IsSdma(const Part& part) const {
@@ -294,6 +323,23 @@ CollectiveParts::Analysis CollectiveParts::Analyze() const {
                     {kTransitTime, Sum(link.ms)},
                     {kBandwidthRate, link.ms > 0 ? Json(Rounded4(link.mb / link.ms)) : Json(0)}};
     }
+  }
+  for (const Whole& whole : wholes_) {
+    if (known_.contains(whole.operation)) continue;
+    const double ms = static_cast<double>(whole.ns) / kMs;
+    Bandwidths carried;
+    if (whole.bytes > 0) carried[kHccs].Add(static_cast<double>(whole.bytes) / kMb, ms);
+    analysis.times[whole.operation] = {{"Communication Time Info",
+                                        {{"Start Timestamp(us)", static_cast<double>(whole.begin) / 1000},
+                                         {"Elapse Time(ms)", ms},
+                                         {kTransitTime, Sum(ms)},
+                                         {"Wait Time(ms)", 0},
+                                         {"Synchronization Time(ms)", 0},
+                                         {"Idle Time(ms)", 0},
+                                         {"Wait Time Ratio", 0},
+                                         {"Synchronization Time Ratio", 0}}},
+                                       {"Communication Bandwidth Info", JsonOf(carried)}};
+    analysis.matrix[whole.operation] = Json::object();
   }
   return analysis;
 }

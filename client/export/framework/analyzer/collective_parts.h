@@ -22,16 +22,24 @@ inline constexpr char kAnalyzeFolder[] = "analyze", kAnalyzerDatabase[] = "commu
                       kCommunicationJson[] = "communication.json",
                       kMatrixJson[] = "communication_matrix.json";
 
+// Where collectives come from: CANN's collector tells the tasks that they are made of, profd's agents tell
+// collectives as a whole.
+enum class Told : bool { kInParts, kAsWholes };
+
 // **Thread:** one. Memory grows with the number of tasks, 72 bytes each; what is too much is left out and
 // counted.
 class CollectiveParts final : public Companion {
  public:
   static constexpr size_t kMost = size_t{1} << 23;
 
+  // kAsWholes: a collective without parts counts, too. Nobody knows how long it waited, so that all of its
+  // time is transit.
+  explicit CollectiveParts(Told told) : told_(told) {}
+
   void Spans(const format::SpanBatch& batch) override;
   void Give(format::SpanSink&) override {}
 
-  bool empty() const { return operations_.empty(); }
+  bool empty() const { return operations_.empty() && wholes_.empty(); }
   uint64_t left_out() const { return left_out_; }
 
   struct Analysis {
@@ -70,16 +78,25 @@ class CollectiveParts final : public Companion {
   };
   using Links = std::map<std::string, Link>;  // by "from-to"
   Links LinksOf(const Parts& all, size_t closing) const;
+  void AddPart(const format::SpanBatch& batch, const format::Span& span);
+  void AddWhole(const format::SpanBatch& batch, const format::Span& span);
+  struct Whole {
+    std::string operation;
+    uint64_t begin = 0, ns = 0, bytes = 0;
+  };
 
+  const Told told_;
   format::Texts texts_;
   std::unordered_map<std::string, size_t> known_;          // operation@group
   std::vector<std::pair<std::string, Parts>> operations_;  // as they come
-  size_t parts_ = 0;
+  std::vector<Whole> wholes_;                              // the same
+  size_t parts_ = 0;                                       // and wholes
   uint64_t left_out_ = 0;
 };
 
 // Reads a PROF directory and writes into its folder analyze; no files: there are no tasks of collectives.
-base::Result<std::vector<std::string>> AnalyzeCollectives(const std::string& directory, Progress& progress);
+base::Result<std::vector<std::string>> AnalyzeCollectives(const std::string& directory, Told told,
+                                                          Progress& progress);
 // Writes its files into `folder`, which is called `shown`.
 base::Result<std::vector<std::string>> WriteAnalysis(const CollectiveParts& parts,
                                                      const base::UniqueFd& folder, const std::string& shown,

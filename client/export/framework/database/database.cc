@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,8 @@
 #include "client/export/framework/database/launches.h"
 #include "client/export/framework/database/memory_rows.h"
 #include "client/export/framework/database/step_times.h"
+#include "client/export/read/metadata.h"
+#include "client/export/write/json_text.h"
 #include "client/files/prof_files.h"
 
 namespace profd::client::framework {
@@ -26,7 +27,6 @@ namespace {
 
 using base::Status;
 using base::UniqueFd;
-using Json = nlohmann::ordered_json;
 
 // A database in the making: <name>.part, removed if it never becomes whole.
 class Part {
@@ -68,32 +68,19 @@ class Part {
   bool is_kept_ = false;
 };
 
-// As Python writes it.
-std::string Dumped(const Json& json) {
-  const auto list = [](const Json& of, char open, char close, bool has_keys) {
-    std::string text(1, open);
-    for (const auto& [key, value] : of.items()) {
-      if (text.size() > 1) text += ", ";
-      if (has_keys) text += Json(key).dump(-1, ' ', true, Json::error_handler_t::replace) + ": ";
-      text += Dumped(value);
-    }
-    return text + close;
-  };
-  if (json.is_object()) return list(json, '{', '}', true);
-  if (json.is_array()) return list(json, '[', ']', false);
-  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
-}
-
 // The vendor's has the environment of who exports beside that of the job.
-Json OwnEnvironment() {
-  Json json = Json::object();
+std::string OwnEnvironment() {
+  std::string json;
   for (const char* const name :
        {"ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC", "HCCL_RDMA_SL", "ACLNN_CACHE_LIMIT", "HOST_CACHE_CAPACITY",
         "ASCEND_ENHANCE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_LAUNCH_BLOCKING", "HCCL_ALGO"}) {
     const char* const value = std::getenv(name);
-    json[name] = value == nullptr ? "" : value;
+    json += json.empty() ? "{" : ", ";
+    AppendJsonString(json, name);
+    json += ": ";
+    AppendJsonString(json, value == nullptr ? "" : value);
   }
-  return json;
+  return json + "}";
 }
 
 void WriteFacts(const Folder& folder, bool as_vendor, SqliteEngine& engine, Report& report) {
@@ -105,22 +92,15 @@ void WriteFacts(const Folder& folder, bool as_vendor, SqliteEngine& engine, Repo
 
   engine.Run("CREATE TABLE IF NOT EXISTS META_DATA (name TEXT, value TEXT)");
   SqliteEngine::Insert facts = engine.Into("META_DATA (name, value)", 2);
-  const auto append = [&facts](const std::string& name, const Json& json) {
-    const std::string value = Dumped(json);
-    facts.Append({std::string_view(name), std::string_view(value)});
-  };
-  if (as_vendor) append("ENV_VARIABLES", OwnEnvironment());
-  constexpr char kMetadata[] = "profiler_metadata.json";
-  if (!Names(folder.dir.get()).contains(kMetadata)) return;
-  const auto text = ReadSmallFile(folder.dir.get(), kMetadata);
-  const Json json = text.ok() ? Json::parse(*text, nullptr, false) : Json();
-  if (!json.is_object())
-    return report.Skip({kMetadata, 0, 0, 0, text.ok() ? "is no JSON object" : text.status().message()});
-  for (const auto& [name, value] : json.items()) {
-    if (!as_vendor && name == "parallel_group_info")  // the job knows better than what was told to profd
-      engine.Run("DELETE FROM META_DATA WHERE name = 'parallel_group_info'");
-    append(name, value);
+  const Metadata metadata = ReadMetadata(folder.dir.get(), report);
+  if (as_vendor) facts.Append({std::string_view(kEnvironment), std::string_view(OwnEnvironment())});
+  // The PROF directory's export has read it, too; and the job knows better than what was told to profd.
+  if (!as_vendor && !metadata.empty()) {
+    const bool has_groups = std::ranges::count(metadata, kParallelGroups, &Metadata::value_type::first) > 0;
+    engine.Run(std::string("DELETE FROM META_DATA WHERE name NOT LIKE 'SCHEMA%'") +
+               (has_groups ? "" : std::string(" AND name <> '") + kParallelGroups + "'"));
   }
+  for (const auto& [name, value] : metadata) facts.Append({std::string_view(name), std::string_view(value)});
 }
 
 void WriteSteps(const std::vector<Step>& steps, SqliteEngine& engine) {
@@ -209,7 +189,7 @@ Status WriteDatabases(const Folder& folder, const Calls& calls, const CannDataba
     engine.EndWhen(progress.cancelled);
     engine.Run("BEGIN");
     WriteFacts(folder, as_vendor, engine, report);
-    const std::vector<CannCall> launches = LaunchesIn(engine), marks = MarksIn(engine);
+    const std::vector<CannCall> launches = LaunchesIn(engine, folder.is_own), marks = MarksIn(engine);
     const Linked linked =
         as_vendor ? LinkCallsAsVendor(calls, launches, marks, progress) : LinkCalls(calls, launches, marks);
     WriteCallTables(calls, linked, !launches.empty(), as_vendor, engine);

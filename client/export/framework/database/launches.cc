@@ -139,8 +139,18 @@ class VendorLinker {
 
 }  // namespace
 
-std::vector<CannCall> LaunchesIn(SqliteEngine& engine) {
+std::vector<CannCall> LaunchesIn(SqliteEngine& engine, bool is_own) {
   if (!engine.HasTable("CANN_API") || !engine.HasTable("STRING_IDS")) return {};
+  if (is_own) {  // what launched something has its connection, whatever the call is called
+    std::string started;
+    for (const char* const table : {"TASK", "COMMUNICATION_OP"}) {
+      if (!engine.HasTable(table)) continue;
+      started += started.empty() ? "" : " UNION ";
+      started += std::string("SELECT connectionId FROM ") + table;
+    }
+    return started.empty() ? std::vector<CannCall>()
+                           : Read(engine, "CANN_API WHERE connectionId IN (" + started + ")");
+  }
   return Read(engine,
               "CANN_API WHERE type = 10000 AND name IN (SELECT id FROM STRING_IDS WHERE value = 'launch')");
 }

@@ -20,8 +20,9 @@ struct CannCall {
   int64_t thread = 0;  // GlobalTid
   int64_t connection = 0;
 };
-// By their begins; nothing where the tables are not there.
-std::vector<CannCall> LaunchesIn(SqliteEngine& engine);
+// By their begins; nothing where the tables are not there. `is_own`: of a recording of profd's, in which
+// every call that started something counts.
+std::vector<CannCall> LaunchesIn(SqliteEngine& engine, bool is_own);
 std::vector<CannCall> MarksIn(SqliteEngine& engine);
 
 // An operator made a call of CANN.

@@ -182,23 +182,13 @@ Result<Folder> OpenFolder(const std::string& path, bool guesses, Report& report)
   folder.dir = Open(path);
   if (!folder.dir) return Status::FromErrno("export " + path);
   folder.records = OpenDir(folder.dir.get(), kRecords);
-  if (!folder.records)
-    report.Note(folder.name + ": has no " + std::string(kRecords) + ": nothing of operators");
   folder.is_mindspore =
       folder.records
           ? std::ranges::any_of(Names(folder.records.get()),
                                 [](const std::string& name) { return name.starts_with("mindspore."); })
           : folder.name.ends_with(kOfMindSpore);
   folder.info = ReadInfo(folder.dir.get(), report);
-  if (!folder.info.has_end && !folder.is_mindspore)  // whose folder does not tell
-    report.Note(folder.name + ": the program was killed, or its profiler did not stop");
-
   const std::vector<std::string> profs = ProfsIn(folder.dir.get());
-  if (profs.size() > 1) {
-    report.Skip(
-        {profs.back(), 0, 0, 0,
-         "is one of " + std::to_string(profs.size()) + " PROF directories; " + profs.front() + " is read"});
-  }
   Report unused;  // an export of the PROF directory says it
   std::optional<Capture> capture;
   if (!profs.empty()) {
@@ -206,6 +196,16 @@ Result<Folder> OpenFolder(const std::string& path, bool guesses, Report& report)
     folder.prof_dir = OpenDir(folder.dir.get(), folder.prof);
     auto opened = OpenCapture(folder.ProfPath(), true, unused);
     if (opened.ok()) capture.emplace(std::move(opened).value());
+  }
+  folder.is_own = !folder.records && capture && capture->manifest;
+  if (!folder.records && !folder.is_own)
+    report.Note(folder.name + ": has no " + std::string(kRecords) + ": nothing of operators");
+  if (!folder.info.has_end && !folder.is_mindspore && !folder.is_own)  // whose folders do not tell
+    report.Note(folder.name + ": the program was killed, or its profiler did not stop");
+  if (profs.size() > 1) {
+    report.Skip(
+        {profs.back(), 0, 0, 0,
+         "is one of " + std::to_string(profs.size()) + " PROF directories; " + profs.front() + " is read"});
   }
   if (capture) {
     folder.prof_bytes = capture->bytes();

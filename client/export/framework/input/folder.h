@@ -17,6 +17,7 @@ inline constexpr char kRecords[] = "FRAMEWORK", kResults[] = "ASCEND_PROFILER_OU
 struct Folder {
   std::string path, name;  // without a trailing slash
   bool is_mindspore = false;
+  bool is_own = false;  // the PROF directory is profd's, and stands for the records that are not there
   base::UniqueFd dir;
   base::UniqueFd records;  // FRAMEWORK; none: it is not there
   std::string prof;        // the name of the PROF directory in it; "": there is none

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-namespace profd::analyze {
+namespace profd::client {
 
 // As the vendor's ENUM_HCCL_DATA_TYPE ("FP16", "BFP16", "FP8E4M3", "HIF8") or as agents ("fp16", "bf16") have
 // it; 0 = of none that is known.
@@ -22,4 +22,4 @@ inline uint64_t ElementBytes(std::string_view name) {
   return 0;
 }
 
-}  // namespace profd::analyze
+}  // namespace profd::client
