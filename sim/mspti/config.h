@@ -5,15 +5,23 @@
 #include <cstdint>
 #include <string>
 
+#include "format/chip.h"
 #include "sim/hal/config.h"
 #include "sim/mspti/abi.h"
 
 namespace profd::sim::mspti {
 
+// Chips whose log of tasks libmspti.so reads. Of others it has no table of channels: it says so in its log,
+// and tells what the host does all the same. Source: Ascend/mspti, csrc/activity/ascend/dev_prof_task.cpp,
+// kindToChannel_map_.
+inline constexpr format::ChipSet kKnownToMspti =
+    format::Only({format::Chip::k910B, format::Chip::k310B, format::Chip::k950});
+
 struct MsptiConfig {
   bool auto_devices = false;            // the process has set all its devices
   std::array<uint32_t, kKinds> rate{};  // records per second and device; 0 = as the training job says
   bool busy = false;                    // somebody subscribed before us
+  bool collects = false;                // the vendor's collector records the program
   uint32_t unknown_every = 0;           // so many kernels, then a record of a kind nobody knows
   bool larger_kernels = false;          // kernel records of 64 bytes
   bool odd_texts = false;               // NULL, "", 4 KiB, not UTF-8

@@ -198,7 +198,7 @@ ExitCode Run(const Context& context, const RecordOptions& options) {
     if (!options.command.empty()) {
       if (const Status placed = PutAgentInPlace(context, options.labels, ::getpid()); !placed.ok())
         return context.Fail(placed);
-      PutMsptiInPlace(MsptiFor::kKernels);
+      PutMsptiInPlace(MsptiFor::kKernels, *connection->control);
       const Result<Program> started = Program::Start(options.command, blocked_before);
       if (!started.ok()) return context.Fail(started.status());
       program = *started;

@@ -177,7 +177,8 @@ agent::Arm Recordings::ArmOf(const Member& member) const {
           .announce = start.announce,
           .device_marks =
               start.kinds.empty() || wants(format::Kind::kAgentMark) || wants(format::Kind::kAgentRange),
-          .call_levels = start.call_levels};
+          .call_levels = start.call_levels,
+          .reports = start.reports};
 }
 
 void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
@@ -337,6 +338,9 @@ agent::DrainTarget Recordings::TargetFor(const MemberPtr& member) {
   target.lanes_spec = SpecOf(manifest.lanes_file, "agent-lanes", false, part->stats);
   target.names_spec = SpecOf(manifest.names_file, "agent-names", true, part->stats);
   target.stats = part->stats;
+  if (setup_.starts[member->start].reports && reports_ == nullptr)
+    reports_ = std::make_shared<agent::ReportFiles>(sink_.trace, kFirstReports, sink_.counter_mhz);
+  if (setup_.starts[member->start].reports) target.reports = reports_;
   next_stream_ += 2;
   member->part = part;
   parts_.push_back(std::move(part));
@@ -344,6 +348,7 @@ agent::DrainTarget Recordings::TargetFor(const MemberPtr& member) {
 }
 
 void Recordings::Move(RecordingSink sink, std::function<void()> done) {
+  reports_.reset();
   if (std::exchange(sink_, sink).trace == 0) {  // nothing was written before
     done = [self = shared_from_this(), done = std::move(done)] {
       self->Forget(0);

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Chips that MSPTI does not know: the agent receives what CANN's modules report, so that tasks have names, types and shapes
+and calls are there, as in the vendor's own directories."""
+import collections
+import csv
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+import own_folder
+from harness import OK, PARTLY_STARTED
+
+# Loads CANN, as a framework does, and works until profd has what it launched.
+PROGRAM = """import ctypes, json, os, pathlib, sys, time
+folder = pathlib.Path(sys.argv[1])
+end = time.time() + 50
+def manifests(): return list(folder.glob('PROF_*/%s'))
+while time.time() < end and not manifests(): time.sleep(0.01)
+library = ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/libprofapi.so')
+def stored():
+    return any(kind['kind'] == 'agent-kernel' and kind['records'] > 300 for path in manifests()
+               for kind in json.loads(path.read_text())['kinds'])
+while time.time() < end and not stored(): time.sleep(0.05)
+""" % own_folder.MANIFEST
+# … and until it is known that there is nothing to come.
+WHILE_ASKED = PROGRAM.split("def stored")[0] + """
+def settled():
+    return any(kind['kind'] == 'agent-kernel' and kind['verdict'] not in ('pending', 'started') for path in manifests()
+               for kind in json.loads(path.read_text())['kinds'])
+while time.time() < end and not settled(): time.sleep(0.05)
+"""
+SIM = "devices: 2\nchip: {chip}\nscenario: {{step_ms: 40}}\nmspti: {{auto: true{more}}}\n"
+
+
+class ReportsTest(harness.ProfdTest):
+    def daemon_of(self, chip, more=""):
+        daemon = self.profd(sim=SIM.format(chip=chip, more=more))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="reports-", dir=daemon.directory))
+        (self.folder / "lib64").mkdir()
+        for name in ("libmspti.so", "libprofapi.so"):
+            (self.folder / "lib64" / name).symlink_to(harness.PLAIN_BUILD / "sim" / name)
+        (self.folder / "train.py").write_text(PROGRAM)
+        self.environment = dict(daemon.environment, ASCEND_HOME_PATH=str(self.folder))
+        return daemon
+
+    def msprof(self, *options, preload="", command=None):
+        output = self.folder / "output"
+        environment = dict(self.environment, **({"LD_PRELOAD": preload} if preload else {}))
+        done = subprocess.run([str(harness.RUN), "msprof", f"--output={output}", *options,
+                               *(command or [sys.executable, str(self.folder / "train.py"), str(output)])],
+                              text=True, capture_output=True, timeout=harness.PATIENCE_S, check=False, env=environment,
+                              stdin=subprocess.DEVNULL)
+        result = harness.Result(done.returncode, done.stdout, done.stderr)
+        [self.directory] = output.glob("PROF_*")
+        return result
+
+    def table(self, name):
+        found = list(self.directory.glob(f"mindstudio_profiler_output/{name}_*.csv"))
+        self.assertEqual(len(found), 1, f"{name}: {sorted(os.listdir(self.directory / 'mindstudio_profiler_output'))}")
+        with found[0].open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_a_program_on_each_chip(self):
+        for chip, types in (("310P", {"AI_CORE", "AI_VECTOR_CORE"}), ("910", {"AI_CORE", "AI_VECTOR_CORE"}),
+                            ("310", {"AI_CORE", "AI_CPU"})):
+            with self.subTest(chip=chip):
+                daemon = self.daemon_of(chip)
+                result = self.msprof("--ascendcl=on", "--runtime-api=on")
+                self.assertEqual(result.code, OK, result)
+                self.assertNotIn("MSPTI", result.err)
+                self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
+                calls = self.table("api_statistic")
+                self.assertEqual({row["Level"] for row in calls}, {"acl", "node", "runtime", "communication"}, calls)
+                self.assertTrue({"aclnnMatmul", "launch", "KernelLaunch"} <= {row["API Name"] for row in calls}, calls)
+                self.check_operators(types)
+
+    def test_a_receiver_that_is_there_is_left_alone(self):
+        """There is one receiver in a process: neither MSPTI nor the vendor's collector is displaced."""
+        daemon = self.daemon_of("310P", more=", collects: true")
+        result = self.msprof("--ascendcl=on", command=[sys.executable, "-c", WHILE_ASKED, str(self.folder / "output")])
+        self.assertEqual(result.code, PARTLY_STARTED, result)
+        self.assertIn("the vendor's collector records this process", result.err)
+        self.assertFalse(list(self.directory.glob("host/data/*")))
+        self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
+
+        daemon = self.daemon_of("310P")
+        result = self.msprof("--ascendcl=on", preload=str(self.folder / "lib64" / "libmspti.so"),
+                             command=[sys.executable, "-c", WHILE_ASKED, str(self.folder / "output")])
+        self.assertEqual(result.code, PARTLY_STARTED, result)
+        self.assertIn("MSPTI is loaded in this process", result.err)
+        self.assertFalse(list(self.directory.glob("host/data/*")))
+
+    def test_a_program_that_runs_already(self):
+        """Texts that were numbered before are asked for by their numbers."""
+        daemon = self.daemon_of("310P")
+        program = self.folder / "runs.py"
+        program.write_text("import ctypes, os, time\n"
+                           "ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/libprofapi.so')\n"
+                           "time.sleep(100)\n")
+        job = self.workload(command=[str(harness.PROFCTL), "run", "--", sys.executable, str(program)], env=self.environment)
+        self.registered(daemon, job.pid)
+
+        def ready():
+            [target] = [one for one in daemon.ctl("targets", "--json").json["targets"] if one["pid"] == job.pid]
+            return {one["kind"]: one for one in target["capabilities"]}
+
+        harness.wait_until(lambda: ready()["agent-kernel"]["available"], "what it can record")
+        self.assertNotIn("reports", ready())
+        self.assertFalse(ready()["agent-memory"]["available"])
+        session = daemon.begin("--pid", job.pid, "--collect", "task,agent-kernel,agent-comm,agent-api")
+
+        def recorded():
+            kinds = {kind["kind"]: kind for kind in daemon.status(session["session"])["kinds"]}
+            return min(kinds[f"agent-{kind}"]["records"] for kind in ("kernel", "comm", "api")) > 100
+
+        harness.wait_until(recorded, "reports")
+        self.directory = pathlib.Path(daemon.end(session["session"])["directory"])
+        self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
+        exported = daemon.ctl("export", self.directory)
+        self.assertEqual(exported.code, OK, exported)
+        self.assertNotIn("dictionaries", exported.out + exported.err)
+        self.check_operators({"AI_CORE", "AI_VECTOR_CORE"})
+        groups = {row["Op Name"].split("__")[0] for row in self.table("op_summary") if "hcom" in row["Op Name"]}
+        self.assertEqual(groups, {"hcom_allReduce_"[:-1]})
+
+    def check_operators(self, types):
+        operators = self.table("op_summary")
+        known = [row for row in operators if row["OP Type"] != "N/A"]
+        # What ran before the modules were switched on has no launch.
+        self.assertGreater(len(known), 0.7 * len(operators), collections.Counter(row["Op Name"] for row in operators))
+        kernels = [row for row in known if row["OP Type"] in ("MatMul", "ApplyAdam")]
+        self.assertEqual({row["Task Type"] for row in kernels}, types)
+        self.assertEqual({row["Op Name"] for row in kernels},
+                         {"aclnnMatmul_MatMulCommon_MatMul", "aclnnApplyAdam_ApplyAdam_ApplyAdam"})
+        for row in kernels:
+            if row["OP Type"] != "MatMul":
+                continue
+            # The first dimension is the task's place in its step of 48; the id is what 16 bits hold of its number.
+            rows = int(row["Input Shapes"].strip('"').split(",")[0])
+            self.assertEqual((rows - 1 - int(row["Task ID"])) % 16, 0, row)
+            self.assertEqual(row["Input Shapes"].strip('"'), f"{rows},1024;1024,4096", row)
+            self.assertEqual(row["Output Shapes"].strip('"'), f"{rows},4096", row)
+            self.assertEqual(row["Input Data Types"], "FLOAT16;FLOAT16", row)
+            self.assertNotIn(row["Block Num"] if "Block Num" in row else row["Block Dim"], ("N/A", "0"), row)
+        statistic = {row["OP Type"] for row in self.table("op_statistic")}
+        self.assertTrue({"MatMul", "ApplyAdam"} <= statistic, statistic)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
