@@ -35,6 +35,7 @@ enum Switch : uint64_t {
 };
 enum Type : uint32_t {
   kNodeBasicInfo = 0,
+  kModelExecute = 1,
   kTensorInfoType = 1,
   kLaunchType = 5,
   kHcclOpInfo = 10,
@@ -132,6 +133,7 @@ void Modules::RegisterTypes() const {
   name(CannLevel::kNode, kTensorInfoType, "tensor_info");
   name(CannLevel::kNode, kLaunchType, "launch");
   name(CannLevel::kNode, kHcclOpInfo, "hccl_op_info");
+  name(CannLevel::kModel, kModelExecute, "ModelExecute");
   name(CannLevel::kAcl, kAclnn, "aclnnMatmul");
   name(CannLevel::kAcl, kAclnn + 1, "aclnnApplyAdam");
   name(CannLevel::kAcl, kAclHccl, "HcclAllReduce");
@@ -147,7 +149,7 @@ void Modules::Run(Device& device) {
     const bool used = on_[device.number] && open_[device.number];
     lock.unlock();
     const uint64_t now = RawNs();
-    if (used && !begun) next = device.story.FirstAfter(now);
+    if (used && !begun) next = device.story.FirstAfter(now), device.step_ns = 0;
     begun = used;
     for (; used; ++next) {
       const TaskStory::Event event = device.story.EventAt(next);
@@ -158,13 +160,20 @@ void Modules::Run(Device& device) {
   }
 }
 
-void Modules::Launch(const Device& device, const Task& task) const {
+// A step is the run of a model whose operators the host launches one by one, as of one with dynamic shapes:
+// of the one that the device's key points are of.
+void Modules::Launch(Device& device, const Task& task) const {
+  constexpr uint64_t kModel = 1;
   const uint64_t begin_ns = task.start_ns - kLaunchAheadNs;
+  const uint64_t in_step = task.index % TaskStory::kTasksPerStep;
+  if (in_step == 0) device.step_ns = begin_ns - 1000;
   if (task.kind == Task::Kind::kCommunication) {
     LaunchCollective(device, task, begin_ns);
   } else {
     LaunchKernel(device, task, begin_ns);
   }
+  if (in_step != TaskStory::kTasksPerStep - 1 || device.step_ns == 0 || !Is(kTaskTime)) return;
+  Call(device, LevelOf(CannLevel::kModel), kModelExecute, device.step_ns, begin_ns + kCallNs + 1000, kModel);
 }
 
 void Modules::Call(const Device& device, uint16_t level, uint32_t type, uint64_t begin_ns, uint64_t end_ns,

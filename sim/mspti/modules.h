@@ -51,11 +51,12 @@ class Modules {
     TrainingLoad load;
     TaskStory story;
     bool has_vector_cores;
-    uint32_t thread = 0;  // that launches: the program's first one for the first device
+    uint32_t thread = 0;   // that launches: the program's first one for the first device
+    uint64_t step_ns = 0;  // when it began the step; 0: before it was switched on
   };
 
   void Run(Device& device);
-  void Launch(const Device& device, const Task& task) const;
+  void Launch(Device& device, const Task& task) const;
   void LaunchKernel(const Device& device, const Task& task, uint64_t begin_ns) const;
   void LaunchCollective(const Device& device, const Task& task, uint64_t begin_ns) const;
   void RegisterTypes() const;

@@ -22,7 +22,7 @@ def manifests(): return list(folder.glob('PROF_*/%s'))
 while time.time() < end and not manifests(): time.sleep(0.01)
 library = ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/libprofapi.so')
 def stored():
-    return any(kind['kind'] == 'agent-kernel' and kind['records'] > 300 for path in manifests()
+    return any(kind['kind'] == 'agent-api' and kind['records'] > 10000 for path in manifests()
                for kind in json.loads(path.read_text())['kinds'])
 while time.time() < end and not stored(): time.sleep(0.05)
 """ % own_folder.MANIFEST
@@ -74,7 +74,7 @@ class ReportsTest(harness.ProfdTest):
                 self.assertNotIn("MSPTI", result.err)
                 self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
                 calls = self.table("api_statistic")
-                self.assertEqual({row["Level"] for row in calls}, {"acl", "node", "runtime", "communication"}, calls)
+                self.assertEqual({row["Level"] for row in calls}, {"acl", "model", "node", "runtime", "communication"}, calls)
                 self.assertTrue({"aclnnMatmul", "launch", "KernelLaunch"} <= {row["API Name"] for row in calls}, calls)
                 self.check_operators(types)
 

@@ -43,7 +43,7 @@ class Cursor {
   }
 
   bool done() const {
-    return std::all_of(files_.begin(), files_.end(), [](const File& file) { return file.rest.empty(); });
+    return std::all_of(files_.begin(), files_.end(), [](const File& file) { return !file.has_next; });
   }
   // Gives `most` records with stamps up to `end`, or all of them if there are less, and whether they may age.
   template <typename Give>
