@@ -43,8 +43,11 @@ enum Type : uint32_t {
   kAclHccl = 0x070001,
   kHcclMaster = 0x010001,
   kHcclInfo = 0x010003,
+  kMemcpyInfo = 801,
   kTaskTrack = 802,
-  kKernelLaunch = 1003
+  kKernelLaunch = 1003,
+  kMemcpyCall = 1103,
+  kAclMemcpy = 0x030001
 };
 enum TaskType : uint32_t { kAiCore = 0, kAiCpu = 1, kMemcpyAsync = 5, kAiVec = 66 };
 enum GeTaskType : uint32_t { kGeAiCore = 0, kGeAiCpu = 1, kGeAiv = 2, kGeHccl = 9 };
@@ -62,7 +65,8 @@ Modules::Device::Device(const Config& node, uint32_t device)
     : number(device),
       load(node.scenario, node.seed, device, *node.devices[device].chip),
       story(load),
-      has_vector_cores(node.devices[device].chip->id != format::Chip::k310) {}
+      has_vector_cores(node.devices[device].chip->id != format::Chip::k310),
+      has_collectives(has_vector_cores) {}
 
 Modules::Modules(const Config& node, Reports reports)
     : reports_(reports),
@@ -127,6 +131,9 @@ void Modules::RegisterTypes() const {
   name(CannLevel::kRuntime, kAiVec, "KERNEL_AIVEC");
   name(CannLevel::kRuntime, kTaskTrack, "task_track");
   name(CannLevel::kRuntime, kKernelLaunch, "KernelLaunch");
+  name(CannLevel::kRuntime, kMemcpyInfo, "memcpy_info");
+  name(CannLevel::kRuntime, kMemcpyCall, "MemcpyAsync");
+  name(CannLevel::kAcl, kAclMemcpy, "aclrtMemcpyAsync");
   name(CannLevel::kCommunication, kHcclMaster, "master");
   name(CannLevel::kCommunication, kHcclInfo, "hccl_info");
   name(CannLevel::kNode, kNodeBasicInfo, "node_basic_info");
@@ -167,8 +174,10 @@ void Modules::Launch(Device& device, const Task& task) const {
   const uint64_t begin_ns = task.start_ns - kLaunchAheadNs;
   const uint64_t in_step = task.index % TaskStory::kTasksPerStep;
   if (in_step == 0) device.step_ns = begin_ns - 1000;
-  if (task.kind == Task::Kind::kCommunication) {
+  if (task.kind == Task::Kind::kCommunication && device.has_collectives) {
     LaunchCollective(device, task, begin_ns);
+  } else if (task.kind == Task::Kind::kCommunication) {
+    LaunchCopy(device, task, begin_ns);
   } else {
     LaunchKernel(device, task, begin_ns);
   }
@@ -243,6 +252,29 @@ void Modules::LaunchKernel(const Device& device, const Task& task, uint64_t begi
   if (Is(kAclCalls | kTaskTime)) Call(device, node, kLaunchType, begin_ns + 2000, end_ns - 2000, op);
   if (Is(kAclCalls))
     Call(device, LevelOf(CannLevel::kAcl), vector ? kAclnn + 1 : kAclnn, begin_ns, end_ns, 0);
+}
+
+// To the host, as large as one task may copy.
+void Modules::LaunchCopy(const Device& device, const Task& task, uint64_t begin_ns) const {
+  constexpr uint16_t kDeviceToHost = 2;
+  constexpr uint64_t kBytes = uint64_t{1} << 20;
+  const uint64_t end_ns = begin_ns + kCallNs, at_ns = begin_ns + kCallNs / 2;
+  const uint16_t runtime = LevelOf(CannLevel::kRuntime);
+  if (Is(kTaskTime | kRuntimeTrace)) {
+    auto copy = Headed<format::CannCopy>(device, runtime, kMemcpyInfo, 18, at_ns);
+    copy.bytes = copy.most_bytes = kBytes;
+    copy.operation = kDeviceToHost;
+    Tell(copy);
+    auto track = Headed<format::CannTaskTrack>(device, runtime, kTaskTrack, 40, at_ns);
+    track.device = static_cast<uint16_t>(device.number);
+    track.stream = task.stream;
+    track.task = task.id;
+    track.batch = static_cast<uint16_t>(task.index >> 16);
+    track.task_type = kMemcpyAsync;
+    Tell(track);
+  }
+  if (Is(kRuntimeApiSwitch)) Call(device, runtime, kMemcpyCall, begin_ns + 4000, end_ns - 4000, 0);
+  if (Is(kAclCalls)) Call(device, LevelOf(CannLevel::kAcl), kAclMemcpy, begin_ns, end_ns, 0);
 }
 
 void Modules::LaunchCollective(const Device& device, const Task& task, uint64_t begin_ns) const {

@@ -50,7 +50,7 @@ class Modules {
     uint32_t number;
     TrainingLoad load;
     TaskStory story;
-    bool has_vector_cores;
+    bool has_vector_cores, has_collectives;
     uint32_t thread = 0;   // that launches: the program's first one for the first device
     uint64_t step_ns = 0;  // when it began the step; 0: before it was switched on
   };
@@ -58,6 +58,7 @@ class Modules {
   void Run(Device& device);
   void Launch(Device& device, const Task& task) const;
   void LaunchKernel(const Device& device, const Task& task, uint64_t begin_ns) const;
+  void LaunchCopy(const Device& device, const Task& task, uint64_t begin_ns) const;
   void LaunchCollective(const Device& device, const Task& task, uint64_t begin_ns) const;
   void RegisterTypes() const;
   bool Is(uint64_t any_of) const { return (switches_.load(std::memory_order_relaxed) & any_of) != 0; }
