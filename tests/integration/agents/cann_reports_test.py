@@ -4,6 +4,7 @@ and calls are there, as in the vendor's own directories."""
 import collections
 import os
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -61,6 +62,7 @@ class CannReportsTest(ReportingTest):
         harness.wait_until(lambda: ready()["agent-kernel"]["available"], "what it can record")
         self.assertNotIn("reports", ready())
         self.assertFalse(ready()["agent-memory"]["available"])
+        self.assertIn("its kinds come from what CANN reports", daemon.ctl("doctor", "--pid", job.pid).out)
         session = daemon.begin("--pid", job.pid, "--collect", "task,agent-kernel,agent-comm,agent-api")
 
         def recorded():
@@ -76,6 +78,15 @@ class CannReportsTest(ReportingTest):
         self.check_operators({"AI_CORE", "AI_VECTOR_CORE"})
         groups = {row["Op Name"].split("__")[0] for row in self.table("op_summary") if "hcom" in row["Op Name"]}
         self.assertEqual(groups, {"hcom_allReduce_"[:-1]})
+
+    def test_what_takes_the_time(self):
+        self.daemon_of("310P")
+        environment = dict(self.environment, TMPDIR=str(self.folder))
+        done = subprocess.run([str(harness.PROFCTL), "record", "--json", "--", sys.executable, str(harness.WORKLOAD), "4", "40"],
+                              text=True, capture_output=True, timeout=harness.PATIENCE_S, check=False, env=environment,
+                              stdin=subprocess.DEVNULL, cwd=self.folder)
+        self.assertEqual(done.returncode, OK, done.stdout + done.stderr)
+        self.assertIn("MatMul", done.stdout)
 
     def check_operators(self, types):
         operators = self.table("op_summary")
