@@ -10,7 +10,7 @@ import unittest
 
 import harness
 from cann_reports import WHILE_ASKED, ReportingTest
-from harness import OK, PARTLY_STARTED
+from harness import OK, PARTIAL_LOSS, PARTLY_STARTED
 
 
 class CannReportsTest(ReportingTest):
@@ -20,7 +20,7 @@ class CannReportsTest(ReportingTest):
             with self.subTest(chip=chip):
                 daemon = self.daemon_of(chip)
                 result = self.msprof("--ascendcl=on", "--runtime-api=on")
-                self.assertEqual(result.code, OK, result)
+                self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
                 self.assertNotIn("MSPTI", result.err)
                 self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
                 calls = self.table("api_statistic")
@@ -85,7 +85,7 @@ class CannReportsTest(ReportingTest):
         done = subprocess.run([str(harness.PROFCTL), "record", "--json", "--", sys.executable, str(harness.WORKLOAD), "4", "40"],
                               text=True, capture_output=True, timeout=harness.PATIENCE_S, check=False, env=environment,
                               stdin=subprocess.DEVNULL, cwd=self.folder)
-        self.assertEqual(done.returncode, OK, done.stdout + done.stderr)
+        self.assertIn(done.returncode, (OK, PARTIAL_LOSS), done.stdout + done.stderr)
         self.assertIn("MatMul", done.stdout)
 
     def check_operators(self, types):

@@ -8,7 +8,7 @@ import unittest
 
 import vendor_tools
 from cann_reports import ReportingTest
-from harness import OK
+from harness import OK, PARTIAL_LOSS
 from vendor_tools import OUTPUT, needs_parser
 
 # What it has where we have another word for the same, or more digits.
@@ -31,7 +31,7 @@ class VendorReportsTest(ReportingTest):
             with self.subTest(chip=chip):
                 self.daemon_of(chip)
                 result = self.msprof("--ascendcl=on", "--runtime-api=on", "--hccl=on")
-                self.assertEqual(result.code, OK, result)
+                self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
                 theirs = self.folder / "theirs" / self.directory.name
                 shutil.copytree(self.directory, theirs, ignore=shutil.ignore_patterns("mindstudio_profiler_output", "msprof_*.db"))
                 for what in ("summary", "timeline"):
