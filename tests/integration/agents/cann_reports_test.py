@@ -2,8 +2,10 @@
 """Chips that MSPTI does not know: the agent receives what CANN's modules report, so that tasks have names, types and shapes
 and calls are there, as in the vendor's own directories."""
 import collections
+import contextlib
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -45,15 +47,37 @@ class CannReportsTest(ReportingTest):
         self.assertIn("MSPTI is loaded in this process", result.err)
         self.assertFalse(list(self.directory.glob("host/data/*")))
 
-    def test_a_program_that_runs_already(self):
-        """Texts that were numbered before are asked for by their numbers."""
-        daemon = self.daemon_of("310P")
+    def job_with_cann(self, daemon):
         program = self.folder / "runs.py"
         program.write_text("import ctypes, os, time\n"
                            "ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/libprofapi.so')\n"
                            "time.sleep(100)\n")
         job = self.workload(command=[str(harness.PROFCTL), "run", "--", sys.executable, str(program)], env=self.environment)
         self.registered(daemon, job.pid)
+        return job
+
+    def test_two_programs(self):
+        """Each call is of the program that made it."""
+        daemon = self.daemon_of("910")
+        jobs = [self.job_with_cann(daemon) for _ in range(2)]
+        pids = {job.pid for job in jobs}
+        session = daemon.begin("--pid", ",".join(map(str, pids)), "--collect", "task,agent-kernel,agent-api")
+
+        def recorded():
+            kinds = [kind["records"] for kind in daemon.status(session["session"])["kinds"] if kind["kind"] == "agent-api"]
+            return len(kinds) == 2 and min(kinds) > 1000
+
+        harness.wait_until(recorded, "reports of both")
+        self.directory = pathlib.Path(daemon.end(session["session"])["directory"])
+        self.assertEqual(daemon.ctl("export", self.directory, "--format", "db").code, OK)
+        [database] = self.directory.glob("msprof_*.db")
+        with contextlib.closing(sqlite3.connect(database)) as tables:
+            self.assertEqual({pid for pid, in tables.execute("SELECT DISTINCT globalTid >> 32 FROM CANN_API")}, pids)
+
+    def test_a_program_that_runs_already(self):
+        """Texts that were numbered before are asked for by their numbers."""
+        daemon = self.daemon_of("310P")
+        job = self.job_with_cann(daemon)
 
         def ready():
             [target] = [one for one in daemon.ctl("targets", "--json").json["targets"] if one["pid"] == job.pid]
