@@ -26,6 +26,7 @@ enum Code : uint32_t {
   kCancelled = 1,
   kInvalid = 3,
   kPrecondition = 9,
+  kAborted = 10,
   kUnimplemented = 12,
   kUnavailable = 14
 };
@@ -275,6 +276,7 @@ void Recorder::Stop(uint64_t id) {
   const bool ended = EndReports();
   if (!Disarm())
     return Acknowledge(id, kUnavailable, "a thread is held in the middle of a record", NowTicks());
+  if (const char* why = mspti::WhyEnded()) return Acknowledge(id, kAborted, why, NowTicks());
   Acknowledge(id, kOk, ended ? "" : "MSPTI takes long to stop: what it still reports is not recorded",
               NowTicks());
 }

@@ -34,7 +34,7 @@ struct Router {
   std::map<uint32_t, ModuleFn> modules;
   std::unique_ptr<Modules> job;
   std::map<uint64_t, std::string> texts;
-  bool collects = false;
+  uint64_t collects_from_ns = UINT64_MAX;  // raw
   std::atomic<int> owner{kMsprofOwner};
   // By owner, module and id.
   std::array<std::array<std::array<std::atomic<Function>, kTableIds>, 3>, 3> mstx{};
@@ -195,7 +195,7 @@ PROFD_SIM_EXPORT char* MsprofId2Str(uint64_t id) {
 // Where the collector collects to.
 PROFD_SIM_EXPORT char* MsprofGetPath() {
   static char nowhere[] = "", folder[] = "/tmp/PROF_of_the_vendor";
-  return TheRouter().collects ? folder : nowhere;
+  return profd::sim::RawNs() >= TheRouter().collects_from_ns ? folder : nowhere;
 }
 PROFD_SIM_EXPORT uint64_t MsprofSysCycleTime() { return profd::sim::HostCounter::Read(); }
 
@@ -278,7 +278,8 @@ struct Loaded {
   Loaded() {
     const Configs configs = LoadConfigs(std::getenv("PROFD_SIM_CONFIG"));
     Router& router = TheRouter();
-    router.collects = configs.mspti.collects;
+    if (const double from_s = configs.mspti.collects_from_s; from_s >= 0)
+      router.collects_from_ns = profd::sim::RawNs() + static_cast<uint64_t>(from_s * 1e9);
     router.job = std::make_unique<Modules>(
         configs.node, Reports{MsprofReportApi, MsprofReportCompactInfo, MsprofReportAdditionalInfo,
                               MsprofRegTypeInfo, MsprofGetHashId});

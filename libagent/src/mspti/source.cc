@@ -46,6 +46,7 @@ std::atomic<pid_t> g_pid;  // whose worker
 // Written by the attach thread before the worker starts, by the worker until it is kRunning or gone.
 uint32_t g_kinds;
 From g_from;
+std::atomic<bool> g_handed_over;  // to the vendor's collector
 bool g_any;
 MissingKinds g_missing;
 
@@ -286,9 +287,9 @@ void RunReports() {
   g_any = true;
   if (!g_exit_handler.exchange(true)) ::on_exit(BeforeExit, nullptr);
   g_state.store(kRunning, std::memory_order_release);
-  bool look = true;
   while (!g_stop.load(std::memory_order_acquire) && !g_exiting.load(std::memory_order_acquire)) {
-    look = look && reports.Look();
+    if (!g_handed_over.load(std::memory_order_relaxed) && !reports.Look())
+      g_handed_over.store(true, std::memory_order_relaxed);
     Rest(kLookMs);
   }
   g_state.store(kStopping, std::memory_order_release);
@@ -341,6 +342,7 @@ Begun Start(uint32_t kinds, From from, int wait_ms, MissingKinds* missing) {
   g_kinds = kinds & (kRecordKinds | 1U << abi::kDeviceMark);
   g_from = from;
   g_any = false;
+  g_handed_over.store(false, std::memory_order_relaxed);
   g_missing.count = 0;
   g_stop.store(false);
   g_pid.store(::getpid());
@@ -374,6 +376,12 @@ bool Stop() {
   if (state == kStarting) return true;      // nothing is reported yet
   Ring();
   return Await(kIdle, kStopWaitMs);
+}
+
+const char* WhyEnded() {
+  return g_handed_over.exchange(false, std::memory_order_relaxed)
+             ? "the vendor's collector began to record it: what CANN reported from then on is the collector's"
+             : nullptr;
 }
 
 void ResetAfterFork() {

@@ -44,6 +44,8 @@ bool IsReady();
 // Everything reported until now is recorded; waits for that for up to 2 s. False: the vendor takes longer,
 // and what it still reports is not recorded.
 bool Stop();
+// Why kinds of the recording that was stopped last had ended before; nullptr: they had not.
+const char* WhyEnded();
 
 void ResetAfterFork();
 

@@ -33,7 +33,7 @@ class CannReportsTest(ReportingTest):
 
     def test_a_receiver_that_is_there_is_left_alone(self):
         """There is one receiver in a process: neither MSPTI nor the vendor's collector is displaced."""
-        daemon = self.daemon_of("310P", more=", collects: true")
+        daemon = self.daemon_of("310P", more=", collects_from_s: 0")
         result = self.msprof("--ascendcl=on", command=[sys.executable, "-c", WHILE_ASKED, str(self.folder / "output")])
         self.assertEqual(result.code, PARTLY_STARTED, result)
         self.assertIn("the vendor's collector records this process", result.err)
@@ -46,6 +46,26 @@ class CannReportsTest(ReportingTest):
         self.assertEqual(result.code, PARTLY_STARTED, result)
         self.assertIn("MSPTI is loaded in this process", result.err)
         self.assertFalse(list(self.directory.glob("host/data/*")))
+
+    def test_a_collector_that_begins_later(self):
+        """It gets what CANN reports from then on, and the recording says so."""
+        daemon = self.daemon_of("310P", more=", collects_from_s: 2")
+        job = self.job_with_cann(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "task,agent-kernel")
+        [kernels] = [kind for kind in session["kinds"] if kind["kind"] == "agent-kernel"]
+        self.assertIn(kernels["verdict"], ("started", "pending"), kernels)
+
+        def count():
+            [kind] = [kind for kind in daemon.status(session["session"])["kinds"] if kind["kind"] == "agent-kernel"]
+            return kind["records"]
+
+        harness.wait_until(lambda: count() > 0, "reports")
+        daemon.let_run(session, 4)
+        ended = count()
+        daemon.let_run(session, 5)
+        self.assertEqual(count(), ended)
+        stopped = daemon.end(session["session"])
+        self.assertIn("the vendor's collector began to record it", " ".join(stopped["degraded"]), stopped)
 
     def job_with_cann(self, daemon):
         program = self.folder / "runs.py"
@@ -106,11 +126,11 @@ class CannReportsTest(ReportingTest):
     def test_what_takes_the_time(self):
         self.daemon_of("310P")
         environment = dict(self.environment, TMPDIR=str(self.folder))
-        done = subprocess.run([str(harness.PROFCTL), "record", "--json", "--", sys.executable, str(harness.WORKLOAD), "4", "40"],
+        done = subprocess.run([str(harness.PROFCTL), "record", "--", sys.executable, str(harness.WORKLOAD), "4", "40"],
                               text=True, capture_output=True, timeout=harness.PATIENCE_S, check=False, env=environment,
                               stdin=subprocess.DEVNULL, cwd=self.folder)
         self.assertIn(done.returncode, (OK, PARTIAL_LOSS), done.stdout + done.stderr)
-        self.assertIn("MatMul", done.stdout)
+        self.assertIn("data: kernels, collectives, calls", done.stdout)
 
     def check_operators(self, types):
         operators = self.table("op_summary")

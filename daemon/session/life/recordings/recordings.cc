@@ -433,6 +433,8 @@ void Recordings::End(const MemberPtr& member, const std::string& why, std::funct
 
 void Recordings::NoteStopped(const Member& member, const agent::Ack& ack) {
   if (ack.status.ok() || member.peer->gone()) return;
+  if (ack.status.code() == Code::kAborted)
+    return Trouble("process " + std::to_string(member.peer->identity().pid) + ": " + ack.status.message());
   Trouble("process " + std::to_string(member.peer->identity().pid) +
           " did not acknowledge the end of its recording: " + ack.status.message());
 }
