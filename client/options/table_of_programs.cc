@@ -39,10 +39,12 @@ constexpr Values kSchedulerMetrics[] = {{.words = "PipeUtilization Custom:"}};
 constexpr std::string_view kInOwnReports =
     "only the vendor's collector inside the process is told this, and it hands it to nobody else";
 constexpr std::string_view kByActivity =
-    "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields";
+    "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields; "
+    "on a 310, 910 and 310P as CANN reports it, in the vendor's files";
 constexpr std::string_view kCallsByActivity =
-    "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields: "
-    "with ascendcl the calls of AscendCL and of operators, with runtime-api those of the runtime. How long "
+    "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields "
+    "(on a 310, 910 and 310P as CANN reports it, in the vendor's files): with ascendcl the calls of AscendCL "
+    "and of operators, with runtime-api those of the runtime. How long "
     "copies take is in it; their sizes and directions come with task-memory, for MSPTI tells them only to "
     "processes that start with it";
 constexpr std::string_view kOnlyForCars =
@@ -152,7 +154,10 @@ constexpr Option kOptions[] = {
          "what the devices' task schedulers log; where the agent records kernels (MSPTI) those instead, and "
          "collectives. Collectives come with on, l1, l2 and l3, the collective units of a 950 with on, l1 "
          "and l2. Shapes, types and formats of operators come where calls are recorded, too (ascendcl), at "
-         "every level. Of l2 and l3 the operators' attributes are not collected, and a line says so: CANN "
+         "every level. On a 310, 910 and 310P the log goes on, and names, types, shapes and block numbers "
+         "are "
+         "as CANN reports them, in the vendor's files. Of l2 and l3 the operators' attributes are not "
+         "collected, and a line says so: CANN "
          "reports them with the launches that MSPTI makes kernels of, and only one may receive these",
      .partly = "l2 l3",
      .part_because =

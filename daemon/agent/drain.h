@@ -9,6 +9,7 @@
 
 #include "daemon/agent/recording_stats.h"
 #include "daemon/agent/region.h"
+#include "daemon/agent/report_files.h"
 #include "daemon/agent/ring_reader.h"
 #include "daemon/chunk/pipe.h"
 
@@ -26,6 +27,7 @@ struct DrainTarget {
   // already.
   std::shared_ptr<const chunk::StreamSpec> lanes_spec;
   std::shared_ptr<const chunk::StreamSpec> names_spec;
+  std::shared_ptr<ReportFiles> reports;   // of the trace; none: no reports were asked for
   std::shared_ptr<RecordingStats> stats;  // of as many lanes as the region has
 };
 

@@ -46,6 +46,7 @@ struct Arm {
   bool announce = false;      // what needs CANN waits for AddKinds, even where CANN is loaded
   bool device_marks = false;  // beside MSPTI's kinds, when marks and ranges on a stream ran on its device
   uint32_t call_levels = 0;   // of agent-api: kCallLevels, by bit; 0 = all
+  bool reports = false;       // kinds of MSPTI are what CANN's modules report
 };
 // … of the recording, that could not be had when it was armed.
 struct AddKinds {

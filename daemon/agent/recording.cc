@@ -34,6 +34,8 @@ void Recording::Aim(DrainTarget target) {
   target_ = std::move(target);
   PROFD_CHECK(target_.pipe == nullptr || target_.pipe->chunk_bytes() >= RingReader::kMinRoom);
   reader_.Begin(target_.stats);
+  reports_.reset();
+  if (target_.reports != nullptr) reports_.emplace(target_.reports, target_.stats);
   if (mode_ == RingMode::kOverwriteOldest) reader_.Rewind();
   lanes_seq_ = 0;
   names_seq_ = 0;
@@ -139,7 +141,11 @@ Recording::Moved Recording::Move(uint64_t now_ns) {
     --more_marks_;
     to_mark_ = true;
   }
-  return PushLoss() ? Moved::kAll : Moved::kBlocked;
+  return FlushReports(now_ns) && PushLoss() ? Moved::kAll : Moved::kBlocked;
+}
+
+bool Recording::FlushReports(uint64_t now_ns) {
+  return !reports_ || reports_->files().Flush(*target_.pipe, now_ns);
 }
 
 bool Recording::Push(Item item) {
@@ -178,7 +184,11 @@ Recording::Moved Recording::MoveNames(uint64_t now_ns) {
     if (share_ == 0) return Moved::kShare;
     chunk::Chunk* chunk = target_.pipe->TryTake();
     if (chunk == nullptr) return Moved::kBlocked;
-    Fill(*chunk, reader_.ReadNames(chunk->data, chunk->capacity));
+    const RingReader::Filled filled = reader_.ReadNames(chunk->data, chunk->capacity);
+    if (reports_ && filled.bytes > 0)
+      reports_->TakeNames(
+          {chunk->data + sizeof(format::BlockHeader), filled.bytes - sizeof(format::BlockHeader)});
+    Fill(*chunk, filled);
     HandOver(chunk, NamesKey(), names_seq_, now_ns);
   }
   return Moved::kAll;
@@ -196,10 +206,13 @@ Recording::Moved Recording::MoveLanes(uint64_t now_ns) {
       if (chunk == nullptr && share_ != 0) chunk = target_.pipe->TryTake();
       if (share_ == 0) {
         moved = Moved::kShare;
+      } else if (reports_ && reports_->files().IsFull() && !FlushReports(now_ns)) {
+        moved = Moved::kBlocked;
       } else if (chunk == nullptr) {
         moved = Moved::kBlocked;
       } else {
-        Fill(*chunk, reader_.ReadLane(next_lane_, chunk->Free(), chunk->Room()));
+        Fill(*chunk,
+             reader_.ReadLane(next_lane_, chunk->Free(), chunk->Room(), reports_ ? &*reports_ : nullptr));
         cut_off_ = reader_.Lies();
       }
     }

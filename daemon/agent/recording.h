@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "daemon/agent/drain.h"
 #include "daemon/agent/ring_reader.h"
@@ -69,6 +70,7 @@ class Recording {
   bool PushLoss();
   Moved MoveNames(uint64_t now_ns);
   Moved MoveLanes(uint64_t now_ns);
+  bool FlushReports(uint64_t now_ns);
   void Fill(chunk::Chunk& chunk, RingReader::Filled filled);
   void HandOver(chunk::Chunk* chunk, format::StreamKey key, uint64_t& seq, uint64_t now_ns);
 
@@ -83,6 +85,7 @@ class Recording {
   const uid_t user_;
   RingReader reader_;
   DrainTarget target_;
+  std::optional<ReportReader> reports_;  // to the target's files
   std::deque<Asked> asked_;
   bool marked_ = false;               // the front of asked_ has its mark
   bool to_mark_ = true;               // … and is to have another behind the names, for a snapshot

@@ -20,6 +20,8 @@ struct RecordingStats {
     std::atomic<uint64_t> stored_records{0};
     std::atomic<uint64_t> stored_bytes{0};  // slots × 32
     std::atomic<uint64_t> write_lost_records{0};
+    std::atomic<uint64_t> reported_records{0};      // drain: of CANN's modules, handed to the writer …
+    std::atomic<uint64_t> reported_bytes{0};        // … in files of their own (ReportFiles)
     std::atomic<uint64_t> first_ns{0}, last_ns{0};  // host raw, when they were stored; 0: never
   };
   struct Lane {

@@ -47,7 +47,7 @@ size_t NameEntryBytes(const std::byte* at, size_t left) {
   abi::NameEntry entry;
   if (left < sizeof(entry)) return left + 1;
   std::memcpy(&entry, at, sizeof(entry));
-  if (entry.bytes > abi::kMaxNameBytes || entry.type < abi::kNameText || entry.type > abi::kNameOfThread)
+  if (entry.bytes > abi::kMaxNameBytes || entry.type < abi::kNameText || entry.type > abi::kNameOfReportType)
     return 0;
   const size_t bytes =
       (sizeof(entry) + entry.bytes + abi::kNameUnit) / abi::kNameUnit * size_t{abi::kNameUnit};
@@ -240,7 +240,7 @@ uint32_t RingReader::OwnerAt(uint32_t lane, uint64_t at) const {
   return 0;
 }
 
-RingReader::Filled RingReader::ReadLane(uint32_t lane, std::byte* to, size_t room) {
+RingReader::Filled RingReader::ReadLane(uint32_t lane, std::byte* to, size_t room, ReportTaker* reports) {
   LaneState& state = lanes_[lane];
   std::byte* const slots = to + sizeof(BlockHeader);
   const size_t max_slots = (room - sizeof(BlockHeader)) / abi::kRecordBytes;
@@ -248,7 +248,8 @@ RingReader::Filled RingReader::ReadLane(uint32_t lane, std::byte* to, size_t roo
   SlotWalk walk{.first = copied.torn,
                 .count = copied.count,
                 .last = copied.at + copied.count == state.mark,
-                .tid = state.tid};
+                .tid = state.tid,
+                .reports = reports};
   if (copied.joined) {
     walk.tid = 0;
     walk.first = SkipPayload(slots, walk.first, walk.count);

@@ -12,6 +12,7 @@
 
 #include "daemon/agent/recording_stats.h"
 #include "daemon/agent/region.h"
+#include "daemon/agent/slot_walk.h"
 #include "libagent/abi/lane.h"
 
 namespace profd::agent {
@@ -65,7 +66,8 @@ class RingReader {
   };
   // At most `room` bytes at `to`, at least kMinRoom. Goes on until nothing is pending, whatever it returns.
   Filled ReadNames(std::byte* to, size_t room);
-  Filled ReadLane(uint32_t lane, std::byte* to, size_t room);
+  // `reports`: gets those of CANN's modules.
+  Filled ReadLane(uint32_t lane, std::byte* to, size_t room, ReportTaker* reports = nullptr);
 
   // Slots that held no record, since the last call: for the log of losses.
   uint64_t TakeDamagedSlots();

@@ -71,7 +71,7 @@ bool PayloadIsWhole(const std::byte* record, uint32_t more) {
   return true;
 }
 
-enum class Verdict : uint8_t { kEvent, kOwn, kDamaged, kGoesOn };
+enum class Verdict : uint8_t { kEvent, kOwn, kReport, kDamaged, kGoesOn };
 
 // Of the record at `slot`, `left` slots before the end of the copy.
 Verdict Judge(const std::byte* slot, size_t left) {
@@ -79,10 +79,11 @@ Verdict Judge(const std::byte* slot, size_t left) {
   const uint32_t kind = KindOf(word1);
   const uint32_t more = MoreOf(word1);
   if (kind == abi::kThread || kind == abi::kLost) return more == 0 ? Verdict::kOwn : Verdict::kDamaged;
-  const bool describes = kind == abi::kTensors;
-  if ((kTallies[kind] == 0 && !describes) || more > abi::kMaxValues) return Verdict::kDamaged;
+  const bool describes = kind == abi::kTensors, reports = kind == abi::kReport;
+  if ((kTallies[kind] == 0 && !describes && !reports) || more > abi::kMaxValues) return Verdict::kDamaged;
   if (more >= left) return Verdict::kGoesOn;
   if (!PayloadIsWhole(slot, more)) return Verdict::kDamaged;
+  if (reports) return more == 0 ? Verdict::kDamaged : Verdict::kReport;
   return describes ? Verdict::kOwn : Verdict::kEvent;
 }
 
@@ -113,6 +114,7 @@ WalkedSlots WalkSlots(std::byte* slots, SlotWalk& walk, format::BlockHeader& hea
       }
       Verdict verdict = Judge(in, static_cast<size_t>(end - in) / kSlot);
       if (verdict == Verdict::kGoesOn && walk.last) verdict = Verdict::kDamaged;
+      if (verdict == Verdict::kReport && walk.reports == nullptr) verdict = Verdict::kDamaged;
       if (verdict == Verdict::kEvent) {
         tally += one;
         for (size_t i = 0; i < format::kAgentKinds; ++i) {
@@ -125,6 +127,10 @@ WalkedSlots WalkSlots(std::byte* slots, SlotWalk& walk, format::BlockHeader& hea
           if (out == slots) header.tid = walk.tid;
         }
         keep(1 + MoreOf(word1));
+      } else if (verdict == Verdict::kReport) {
+        const size_t bytes = (1 + MoreOf(word1)) * kSlot;
+        walk.reports->Take({in, bytes});
+        in += bytes;
       } else if (verdict == Verdict::kDamaged) {
         ++walked.damaged;
         in += kSlot;

@@ -3,17 +3,27 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "format/events/agent_blocks.h"
 
 namespace profd::agent {
+
+// Gets the records of what CANN's modules report, which are not kept with the others.
+class ReportTaker {
+ public:
+  virtual ~ReportTaker() = default;
+  // A whole valid record.
+  virtual void Take(std::span<const std::byte> slots) = 0;
+};
 
 struct SlotWalk {
   uint32_t first = 0;  // slots before it are left out
   uint32_t count = 0;  // of all slots in the copy
   bool last =
       true;  // nothing follows: a record that goes on behind the copy is damaged. Else it is left for later
-  uint32_t tid = 0;  // who wrote the first slot; afterwards, who writes what follows
+  uint32_t tid = 0;                // who wrote the first slot; afterwards, who writes what follows
+  ReportTaker* reports = nullptr;  // none: nobody asked for reports, so none are valid
 };
 struct WalkedSlots {
   uint32_t taken = 0;  // slots dealt with, from the copy's first on

@@ -294,7 +294,7 @@ void Manager::Impl::Devices(const Caller& caller, std::function<void(Result<Node
 
 void Manager::Impl::Targets(const Caller& caller, std::function<void(Result<std::vector<Target>>)> done) {
   auto registered = std::make_shared<std::vector<Target>>();
-  for (const auto& peer : agents_.All()) registered->push_back(TargetOf(*peer));
+  for (const auto& peer : agents_.All()) registered->push_back(TargetOf(*peer, node_.devices()));
   Look<std::vector<Target>>(caller, std::move(done), [caller, registered, clients = fabric_.clients().All()] {
     return FindTargets(caller, std::move(*registered), clients);
   });
@@ -309,7 +309,7 @@ void Manager::Impl::Doctor(const Caller& caller, pid_t pid,
   node_.Refresh([this, caller, pid, done = std::move(done)] {
     auto checks = std::make_shared<std::vector<Check>>(CheckOwn(node_, caller, agents_.Count(), fabric_));
     std::optional<Target> registered;
-    if (const auto peer = agents_.Find(pid)) registered = TargetOf(*peer);
+    if (const auto peer = agents_.Find(pid)) registered = TargetOf(*peer, node_.devices());
     Look<std::vector<Check>>(caller, done, [checks, caller, pid, registered, config = config_] {
       if (pid != 0) {
         const std::vector<Check> chain = CheckProcess(caller, pid, config.socket, registered);

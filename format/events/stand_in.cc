@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "format/mspti.h"
 #include "format/records/cann.h"
 
 namespace profd::format {
@@ -44,6 +45,9 @@ std::vector<StandInFile> StandInLaunches(const std::vector<uint32_t>& devices, u
           {std::string(kNames) + kSlice, std::to_string(kKernel) + ":UNKNOWN\n"}};
 }
 
-bool IsStandIn(std::string_view stream) { return stream == kTracks || stream == kTypes || stream == kNames; }
+bool IsStandIn(std::string_view stream, Chip chip) {
+  const bool may_be = chip == Chip::kUnknown || kKnownToMspti.Has(chip);
+  return may_be && (stream == kTracks || stream == kTypes || stream == kNames);
+}
 
 }  // namespace profd::format

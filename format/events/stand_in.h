@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "format/chip.h"
+
 namespace profd::format {
 
 struct StandInFile {
@@ -16,7 +18,8 @@ struct StandInFile {
 };
 // A launch for each of the devices, at `stamp` (T4), and the names that it refers to.
 std::vector<StandInFile> StandInLaunches(const std::vector<uint32_t>& devices, uint64_t stamp);
-// Whether the stream of host/data, in a directory of profd's, has nothing but that.
-bool IsStandIn(std::string_view stream);
+// Whether the stream of host/data, in a directory of profd's whose host side is of this chip, has nothing but
+// that. (Of chips that MSPTI does not know, it has what CANN's modules reported.)
+bool IsStandIn(std::string_view stream, Chip chip);
 
 }  // namespace profd::format

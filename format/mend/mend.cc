@@ -225,7 +225,7 @@ class Mender {
   // The manifest's entry of the stream, from what is in the files.
   void Account(const std::string& folder, int data, const std::string& file, const std::string& kind_file,
                const Files& files, const FileShape& shape, format::Chip chip, uint64_t cut) {
-    if (folder == "host" && format::IsStandIn(file)) return;
+    if (folder == "host" && format::IsStandIn(file, chip)) return;
     uint64_t bytes = 0;
     for (const auto& [number, size] : files.sizes) bytes += size;
     std::optional<uint64_t> records;

@@ -134,7 +134,10 @@ enum NameType {
   kNameText = 1,     /* a name that records refer to */
   kNameDomain = 2,   /* `domain` is called this */
   kNameCategory = 3, /* category `number` of `domain` is called this */
-  kNameOfThread = 4  /* thread `number` is called this */
+  kNameOfThread = 4, /* thread `number` is called this */
+  /* Of records kReport: */
+  kNameReported = 5,    /* a text that they refer to by its number (format::CannHash) */
+  kNameOfReportType = 6 /* type `number` of the level `domain` is called this */
 };
 
 enum { kNameUnit = 8, kMaxNameBytes = 1024, kFirstNameOffset = 16 };

@@ -51,12 +51,27 @@ enum RecordKind {
      own stamp (kU64), the same in all records of one operator, then the tensors (kBytes). Describes what
      other records count, and counts neither as emitted nor as lost. */
   kTensors = 0x15,
+  /* What a module of CANN reports through libprofapi.so, at once and in the thread that does. domain: its
+     level, name: its type. Values: kBytes, whose keys are ReportFlag.
+     A call or an event: value: thread and request, as they lie there, category and detail: its item; then its
+     two times. Else: value: its stamp, category: thread, detail: the length it says; then its data, without
+     the zeros at their end. */
+  kReport = 0x16,
 
   kValue = 0x40, /* a ValueSlot, never the first slot of a record */
 
   /* Written by the agent itself; they count neither as emitted nor as lost. */
   kThread = 0x80, /* value: thread id (innermost pid namespace); who wrote what follows */
   kLost = 0x81    /* stamp: first loss, value: records lost, name+detail unused, last_stamp: last loss */
+};
+
+enum ReportFlag {
+  kReportedCall = 1, /* which function it came through … */
+  kReportedCompact = 2,
+  kReportedAdditional = 3,
+  kReportClass = 0xF,
+  kReportAges = 0x10,   /* the collector may leave it out when there are many */
+  kReportedByRaw = 0x20 /* stamped with CLOCK_MONOTONIC_RAW, not with the cycle counter */
 };
 
 enum ValueType {

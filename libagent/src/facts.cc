@@ -196,6 +196,12 @@ void ReadCapabilities(Message* message) {
     capability->later = outlook.later;
     CopyText(capability->reason, sizeof(capability->reason), outlook.why, strlen(outlook.why));
   }
+  // No kind: where it stands for them, profd knows.
+  profd_v1_AgentCapability* capability = AddCapability(message, "reports");
+  const mspti::Outlook outlook = mspti::OutlookForReports();
+  capability->available = outlook.available;
+  capability->later = outlook.later;
+  CopyText(capability->reason, sizeof(capability->reason), outlook.why, strlen(outlook.why));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ enum Code : uint32_t {
   kCancelled = 1,
   kInvalid = 3,
   kPrecondition = 9,
+  kAborted = 10,
   kUnimplemented = 12,
   kUnavailable = 14
 };
@@ -173,7 +174,7 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
     missing = {{{mspti::kRecordKinds, mspti::IsCannLoaded() ? kAnnounced : mspti::kNotYet, true}}, 1};
     waits_for_cann_ = true;
   } else {
-    const mspti::Begun begun = mspti::Start(kinds, arm.call_levels, kArmWaitMs, &missing);
+    const mspti::Begun begun = mspti::Start(kinds, {arm.call_levels, arm.reports}, kArmWaitMs, &missing);
     if (begun == mspti::Begun::kRefused && (kinds & ~(mspti::kRecordKinds | Bit(abi::kDeviceMark))) == 0)
       return Acknowledge(id, kPrecondition, missing, 0);
     if (begun == mspti::Begun::kStarting) mspti::Stop();  // it is begun anew when the loader is free
@@ -182,7 +183,7 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   looked_at_ns_ = 0;
   absent_ns_ = base::RawNs();
   next_ = {kinds, arm.flight_recorder};
-  call_levels_ = arm.call_levels;
+  from_ = {arm.call_levels, arm.reports};
   if (arm.flight_recorder) MarkExits();
   FilterDomains(FilterOf(arm));
   schedule_ = {};
@@ -224,7 +225,7 @@ void Recorder::FireNow(const mspti::MissingKinds& missing) {
 // Nothing of the recording is disturbed by it.
 void Recorder::AddKinds(uint64_t id, const profd_v1_AddKinds& add) {
   mspti::MissingKinds missing;
-  switch (mspti::Start(BitsOf(add) | (next_.kinds & Bit(abi::kDeviceMark)), call_levels_, 0, &missing)) {
+  switch (mspti::Start(BitsOf(add) | (next_.kinds & Bit(abi::kDeviceMark)), from_, 0, &missing)) {
     case mspti::Begun::kRecords:
       return Acknowledge(id, kOk, missing, NowTicks(), MissedNs());
     case mspti::Begun::kRefused:
@@ -275,6 +276,7 @@ void Recorder::Stop(uint64_t id) {
   const bool ended = EndReports();
   if (!Disarm())
     return Acknowledge(id, kUnavailable, "a thread is held in the middle of a record", NowTicks());
+  if (const char* why = mspti::WhyEnded()) return Acknowledge(id, kAborted, why, NowTicks());
   Acknowledge(id, kOk, ended ? "" : "MSPTI takes long to stop: what it still reports is not recorded",
               NowTicks());
 }

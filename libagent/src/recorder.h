@@ -60,7 +60,7 @@ class Recorder {
   bool broken_ = false;
   bool armed_ = false;
   Armed next_;
-  uint32_t call_levels_ = 0;  // of Arm
+  mspti::From from_;  // of Arm
   StepSchedule schedule_;
   uint64_t fire_id_ = 0;
   uint64_t fire_at_ns_ = 0;  // CLOCK_MONOTONIC_RAW; 0: nothing to fire

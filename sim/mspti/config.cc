@@ -27,6 +27,7 @@ MsptiConfig Read(const YAML::Node& root) {
     rates.RefuseOthers();
   }
   map.Read("busy", config.busy);
+  map.Read("collects_from_s", config.collects_from_s);
   map.Read("unknown_every", config.unknown_every);
   map.Read("larger_kernels", config.larger_kernels);
   map.Read("odd_texts", config.odd_texts);

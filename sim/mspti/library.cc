@@ -161,12 +161,8 @@ std::vector<uint32_t> Library::OpenDevices() {
   return open;
 }
 
-// Of others the library has no table of channels: it says so in its log, and tells what the host does all the
-// same. Source: Ascend/mspti, csrc/activity/ascend/dev_prof_task.cpp, kindToChannel_map_.
 bool Library::Reads(uint32_t device) const {
-  using format::Chip;
-  constexpr format::ChipSet kKnown = format::Only({Chip::k910B, Chip::k310B, Chip::k950});
-  return device < node().devices.size() && kKnown.Has(node().devices[device].chip->id);
+  return device < node().devices.size() && kKnownToMspti.Has(node().devices[device].chip->id);
 }
 
 std::vector<uint32_t> Library::ReadDevices() {

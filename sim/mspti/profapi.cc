@@ -1,5 +1,5 @@
-// libprofapi.so: the router between CANN's components, the vendor's collector and MSPTI. Nothing is behind
-// the reports.
+// libprofapi.so: the router between CANN's components, the vendor's collector and MSPTI. The collector behind
+// it (libprofimpl.so) is loaded and does not collect: it numbers texts.
 #include <unistd.h>
 
 #include <array>
@@ -8,12 +8,14 @@
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "sim/hal/exports/export.h"
 #include "sim/mspti/abi.h"
 #include "sim/mspti/config.h"
+#include "sim/mspti/modules.h"
 #include "sim/scenario/clock.h"
 
 namespace profd::sim::mspti {
@@ -30,7 +32,9 @@ struct Router {
   std::map<uint32_t, DeviceState> devices;
   std::array<void*, kProfileCallbacks> callbacks{};
   std::map<uint32_t, ModuleFn> modules;
+  std::unique_ptr<Modules> job;
   std::map<uint64_t, std::string> texts;
+  uint64_t collects_from_ns = UINT64_MAX;  // raw
   std::atomic<int> owner{kMsprofOwner};
   // By owner, module and id.
   std::array<std::array<std::array<std::atomic<Function>, kTableIds>, 3>, 3> mstx{};
@@ -103,17 +107,6 @@ int OwnerTable(int module, Function*** table, unsigned* size) {
   return 0;
 }
 
-struct Loaded {
-  Loaded() {
-    const Configs configs = LoadConfigs(std::getenv("PROFD_SIM_CONFIG"));
-    if (!configs.mspti.auto_devices) return;
-    for (uint32_t id = 0; id < configs.node.devices.size(); ++id) {
-      TheRouter().devices[id] = {
-          .chip = format::NumberOf(configs.node.devices[id].chip->id), .device = id, .open = 1};
-    }
-  }
-} g_loaded;
-
 }  // namespace
 }  // namespace profd::sim::mspti
 
@@ -158,12 +151,35 @@ PROFD_SIM_EXPORT int MsprofReportCompactInfo(uint32_t aging, void* data, uint32_
 PROFD_SIM_EXPORT int MsprofReportAdditionalInfo(uint32_t aging, void* data, uint32_t bytes) {
   return Report(kAdditional, aging, data, bytes);
 }
-PROFD_SIM_EXPORT int MsprofRegTypeInfo(uint16_t, uint32_t, const char*) { return 0; }
+// Who has registered for names hears of them, too.
+PROFD_SIM_EXPORT int MsprofRegTypeInfo(uint16_t level, uint32_t type, const char* name) {
+  if (name == nullptr) return kFailed;
+  void* function = nullptr;
+  {
+    const std::lock_guard lock(TheRouter().mutex);
+    function = TheRouter().callbacks[kTypeName];
+  }
+  if (function != nullptr)
+    reinterpret_cast<int (*)(uint16_t, uint32_t, const char*, size_t)>(function)(level, type, name,
+                                                                                 std::strlen(name));
+  return 0;
+}
+// The collector's number of a text holds (HashData::DoubleHash of hicann/runtime, hash_data.cpp).
 PROFD_SIM_EXPORT uint64_t MsprofGetHashId(const char* text, size_t bytes) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<uint8_t>(text[i])) * 0x100000001b3;
-  const std::lock_guard lock(TheRouter().mutex);
-  TheRouter().texts[hash].assign(text, bytes);
+  if (text == nullptr || bytes == 0) return UINT64_MAX;
+  uint32_t high = 0, low = 0;
+  for (size_t i = 0; i < bytes; ++i) {
+    high = high * 29 + static_cast<unsigned char>(text[i]);
+    low = low * 131 + static_cast<unsigned char>(text[i]);
+  }
+  const uint64_t hash = uint64_t{high} << 32 | low;
+  void* function = nullptr;
+  {
+    const std::lock_guard lock(TheRouter().mutex);
+    TheRouter().texts[hash].assign(text, bytes);
+    function = TheRouter().callbacks[kHashId];
+  }
+  if (function != nullptr) reinterpret_cast<uint64_t (*)(const char*, size_t)>(function)(text, bytes);
   return hash;
 }
 PROFD_SIM_EXPORT uint64_t MsprofStr2Id(const char* text, size_t bytes) {
@@ -176,6 +192,11 @@ PROFD_SIM_EXPORT char* MsprofId2Str(uint64_t id) {
   std::strncpy(shared, found == TheRouter().texts.end() ? "" : found->second.c_str(), sizeof shared - 1);
   return shared;
 }
+// Where the collector collects to.
+PROFD_SIM_EXPORT char* MsprofGetPath() {
+  static char nowhere[] = "", folder[] = "/tmp/PROF_of_the_vendor";
+  return profd::sim::RawNs() >= TheRouter().collects_from_ns ? folder : nowhere;
+}
 PROFD_SIM_EXPORT uint64_t MsprofSysCycleTime() { return profd::sim::HostCounter::Read(); }
 
 PROFD_SIM_EXPORT int MsprofNotifySetDevice(uint32_t chip, uint32_t device, bool open) {
@@ -185,6 +206,7 @@ PROFD_SIM_EXPORT int MsprofNotifySetDevice(uint32_t chip, uint32_t device, bool 
   {
     const std::lock_guard lock(router.mutex);
     router.devices[device] = state;
+    if (router.job != nullptr) router.job->SetDevice(device, open);
     function = reinterpret_cast<DeviceStateFn>(router.callbacks[kDeviceState]);
   }
   if (function != nullptr) function(&state, sizeof state);
@@ -199,6 +221,7 @@ PROFD_SIM_EXPORT int profSetProfCommand(void* command, uint32_t bytes) {
     modules = TheRouter().modules;
   }
   for (const auto& [module, function] : modules) function(kSwitchType, command, bytes);
+  if (TheRouter().job != nullptr) TheRouter().job->Obey(*static_cast<const Command*>(command));
   return 0;
 }
 
@@ -248,3 +271,30 @@ PROFD_SIM_EXPORT int InitInjectionMstx(GetMstxTable get_table) {
   }
   return 0;
 }
+
+namespace {
+// As the program loads CANN.
+struct Loaded {
+  Loaded() {
+    const Configs configs = LoadConfigs(std::getenv("PROFD_SIM_CONFIG"));
+    Router& router = TheRouter();
+    if (const double from_s = configs.mspti.collects_from_s; from_s >= 0)
+      router.collects_from_ns = profd::sim::RawNs() + static_cast<uint64_t>(from_s * 1e9);
+    router.job = std::make_unique<Modules>(
+        configs.node, Reports{MsprofReportApi, MsprofReportCompactInfo, MsprofReportAdditionalInfo,
+                              MsprofRegTypeInfo, MsprofGetHashId});
+    if (!configs.mspti.auto_devices) return;
+    for (uint32_t id = 0; id < configs.node.devices.size(); ++id) {
+      router.devices[id] = {
+          .chip = profd::format::NumberOf(configs.node.devices[id].chip->id), .device = id, .open = 1};
+      router.job->SetDevice(id, true);
+    }
+  }
+  ~Loaded() {
+    if (::getpid() == pid_) TheRouter().job->Exit();
+  }
+
+ private:
+  const pid_t pid_ = ::getpid();
+} g_loaded;
+}  // namespace

@@ -189,6 +189,7 @@ Outcome ThroughDrain(const fs::path& root, const agent::Geometry& geometry, uint
                                            .pipe = &pipe,
                                            .lanes_spec = lanes,
                                            .names_spec = names,
+                                           .reports = nullptr,
                                            .stats = stats});
   producer.Go();
   producer.Wait();

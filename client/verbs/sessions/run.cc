@@ -11,9 +11,11 @@
 
 #include "base/files/whole_file.h"
 #include "base/join.h"
+#include "client/options/table.h"
 #include "client/verbs/program.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
+#include "format/mspti.h"
 
 namespace profd::client {
 
@@ -85,12 +87,17 @@ base::Status PutAgentInPlace(const Context& context, const std::vector<std::stri
   return {};
 }
 
-void PutMsptiInPlace(MsptiFor what) {
+void PutMsptiInPlace(MsptiFor what, ControlClient& control) {
   const char* const home = std::getenv("ASCEND_HOME_PATH");
   if (home == nullptr || *home == '\0') return;
   const fs::path library = fs::path(home) / "lib64" / "libmspti.so";
   std::error_code error;
   if (!fs::exists(library, error)) return;
+  if (const base::Result<v1::DevicesReply> node = control.Devices().Now(); node.ok()) {
+    options::Chips chips;
+    for (const v1::Device& device : node->devices()) chips = chips | options::ChipOf(device.chip());
+    if (!chips.empty() && (chips & format::kKnownToMspti).empty()) return;
+  }
   if (what == MsptiFor::kMemory || !ReportsToAnyone(library)) Append("LD_PRELOAD", ':', library);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "client/node/context.h"
+#include "client/node/control_client.h"
 
 namespace profd::client {
 
@@ -20,8 +21,9 @@ std::optional<std::filesystem::path> FindAgentLibrary();
 // `parent`, which is registered from its begin on.
 base::Status PutAgentInPlace(const Context& context, const std::vector<std::string>& labels, pid_t parent);
 // … and MSPTI of the toolkit that ASCEND_HOME_PATH names, if it is there. Of memory it tells only programs
-// that start with it; before CANN 9, of anything.
+// that start with it; before CANN 9, of anything. Not on a node whose chips it does not know: it would be the
+// receiver of what CANN reports, in the agent's place.
 enum class MsptiFor : bool { kKernels, kMemory };
-void PutMsptiInPlace(MsptiFor what);
+void PutMsptiInPlace(MsptiFor what, ControlClient& control);
 
 }  // namespace profd::client

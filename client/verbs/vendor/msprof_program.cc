@@ -282,7 +282,8 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
     if (const Status set = SetEnvironment(given); !set.ok()) return context.Fail(set);
     if (const Status placed = PutAgentInPlace(context, {}, ::getpid()); !placed.ok())
       return context.Fail(placed);
-    PutMsptiInPlace(IsOn(given, "task-memory") ? MsptiFor::kMemory : MsptiFor::kKernels);
+    PutMsptiInPlace(IsOn(given, "task-memory") ? MsptiFor::kMemory : MsptiFor::kKernels,
+                    *connection->control);
     Result<Program> held = Program::Start(command, blocked_before);
     if (!held.ok()) return context.Fail(held.status());
     program = std::move(*held);

@@ -155,6 +155,7 @@ void Encode(const agent::Command& command, v1::AgentCommand* out) {
                    to->set_announce(arm.announce);
                    to->set_device_marks(arm.device_marks);
                    to->set_call_levels(arm.call_levels);
+                   to->set_reports(arm.reports);
                    if (!arm.domains.names.empty()) {
                      v1::DomainFilter* domains = to->mutable_domains();
                      domains->mutable_names()->Assign(arm.domains.names.begin(), arm.domains.names.end());

@@ -1,5 +1,6 @@
 // What the agents of a trace's processes record, and the channels that make way for it.
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "daemon/base/after.h"
@@ -30,7 +31,7 @@ void Trace::StartAgents(std::function<void()> done) {
     }
     done();
   };
-  setup_.recordings->Move({setup_.id, writer_->drain},
+  setup_.recordings->Move({setup_.id, writer_->drain, std::atof(host_facts_.cpu_mhz.c_str())},
                           [recordings = setup_.recordings, judge] { recordings->WhenBegun(judge); });
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/auth/tickets.h"
 #include "daemon/host/process/process.h"
 #include "daemon/host/process/process_image.h"
+#include "daemon/session/plan/kinds.h"
 #include "daemon/session/plan/selection.h"
 
 namespace profd::session {
@@ -123,8 +124,11 @@ void CheckRegistered(const Target& target, Chain* chain) {
   }
   if (works.empty()) works = "none";
   // Only who subscribes is told.
-  if (works.find("agent-kernel") != works.npos)
-    works += "; whether another tool in the process holds MSPTI shows when a recording begins";
+  if (works.find("agent-kernel") != works.npos) {
+    works += target.without_mspti
+                 ? "; MSPTI does not support this node's chips: its kinds come from what CANN reports"
+                 : "; whether another tool in the process holds MSPTI shows when a recording begins";
+  }
   std::string limits;
   for (const auto& [reason, kinds] : limited) limits += (limits.empty() ? "" : "; ") + kinds + ": " + reason;
   if (limits.empty()) {
@@ -138,7 +142,7 @@ void CheckRegistered(const Target& target, Chain* chain) {
 
 }  // namespace
 
-Target TargetOf(const agent::Peer& peer) {
+Target TargetOf(const agent::Peer& peer, const std::vector<driver::DeviceFacts>& devices) {
   const agent::Hello& hello = peer.hello();
   Target target;
   target.pid = peer.identity().pid;
@@ -154,7 +158,8 @@ Target TargetOf(const agent::Peer& peer) {
   target.registered_wall_ns = peer.registered_wall_ns();
   target.last_seen_wall_ns = peer.last_seen_wall_ns();
   target.recording_by = peer.holder();
-  target.capabilities = hello.capabilities;
+  target.without_mspti = IsWithoutMspti(devices);
+  target.capabilities = CapabilitiesOn(devices, hello.capabilities);
   if (const Status usable = peer.Usable(); !usable.ok()) {
     target.reason = usable.message();
   } else if (!target.recording_by.empty()) {

@@ -12,6 +12,7 @@
 
 #include "daemon/agent/peer.h"
 #include "daemon/auth/policy.h"
+#include "daemon/driver/driver.h"
 #include "daemon/fabric/clients.h"
 #include "daemon/session/node/check.h"
 
@@ -35,11 +36,12 @@ struct Target {
   uint64_t last_seen_wall_ns = 0;  // its last word
   std::string recording_by;        // session
   std::vector<agent::Capability> capabilities;
-  std::string door;  // to its own profiler; "" = none
+  bool without_mspti = false;  // the node's chips are none of its
+  std::string door;            // to its own profiler; "" = none
 };
 
-// What the registry knows. **Thread:** ctl.
-Target TargetOf(const agent::Peer& peer);
+// What the registry knows of one on a node with these devices. **Thread:** ctl.
+Target TargetOf(const agent::Peer& peer, const std::vector<driver::DeviceFacts>& devices);
 
 // They read /proc and may block. **Thread:** any but ctl.
 // The registered processes, those that have an NPU open and those that poll the fabric, as far as the caller

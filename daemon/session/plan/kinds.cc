@@ -1,9 +1,11 @@
 #include "daemon/session/plan/kinds.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/edit_distance.h"
 #include "base/text.h"
+#include "format/mspti.h"
 #include "format/preset.h"
 
 namespace profd::session {
@@ -13,6 +15,9 @@ using format::KindTraits;
 using format::Scope;
 
 namespace {
+
+// What an agent calls its being the receiver of CANN's reports.
+constexpr char kReports[] = "reports";
 
 std::string Unknown(std::string_view what, std::string_view name,
                     const std::vector<std::string_view>& known) {
@@ -29,6 +34,36 @@ std::string Unknown(std::string_view what, std::string_view name,
 bool IsFromMspti(Kind kind) {
   return kind == Kind::kAgentKernel || kind == Kind::kAgentComm || kind == Kind::kAgentApi ||
          kind == Kind::kAgentMemory;
+}
+
+bool IsWithoutMspti(const std::vector<driver::DeviceFacts>& devices) {
+  return !devices.empty() && std::ranges::none_of(devices, [](const driver::DeviceFacts& device) {
+    return format::kKnownToMspti.Has(device.chip);
+  });
+}
+
+std::vector<agent::Capability> CapabilitiesOn(const std::vector<driver::DeviceFacts>& devices,
+                                              const std::vector<agent::Capability>& said) {
+  std::vector<agent::Capability> capabilities;
+  const auto reports = std::ranges::find(said, kReports, &agent::Capability::kind);
+  const bool without_mspti = IsWithoutMspti(devices);
+  for (const agent::Capability& one : said) {
+    if (one.kind == kReports) continue;
+    agent::Capability& capability = capabilities.emplace_back(one);
+    const auto kind = format::FindKind(one.kind);
+    if (!without_mspti || !kind || !IsFromMspti(*kind)) continue;
+    if (*kind == Kind::kAgentMemory) {
+      capability = {one.kind, false, kNotReported, false};
+    } else if (reports == said.end()) {
+      capability = {one.kind, false,
+                    "MSPTI does not support this node's chips, and this agent is older than what stands for "
+                    "it: start the process again with this release's",
+                    false};
+    } else {
+      capability = {one.kind, reports->available, reports->reason, reports->later};
+    }
+  }
+  return capabilities;
 }
 
 base::Result<Kind> ReadKind(std::string_view name) {

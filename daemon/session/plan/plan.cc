@@ -29,17 +29,6 @@ driver::RateRange RangeOf(const KindTraits& kind) {
   return {1, static_cast<double>(kind.habits.max_hz), static_cast<double>(kind.habits.usual_hz)};
 }
 
-// Whose task log MSPTI reads. Of others it says nothing but what the host calls, and its pages call them not
-// supported. Source: Ascend/mspti, csrc/activity/ascend/dev_prof_task.cpp (kindToChannel_map_),
-// docs/en/README.md.
-constexpr format::ChipSet kOfMspti =
-    format::Only({format::Chip::k910B, format::Chip::k310B, format::Chip::k950});
-
-bool IsWithoutMspti(const std::vector<DeviceFacts>& devices) {
-  return !devices.empty() &&
-         std::ranges::none_of(devices, [](const DeviceFacts& device) { return kOfMspti.Has(device.chip); });
-}
-
 // "acl+node" of agent-api: as agent::Arm::call_levels has it.
 Result<uint32_t> CallLevelsOf(const std::string& mode) {
   uint32_t levels = 0;
@@ -277,15 +266,14 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
                                         " needs a process: name it with --pid or --all-agents; profctl " +
                                         "targets shows them"};
   }
-  const bool without_mspti = IsFromMspti(request.kind) && IsWithoutMspti(facts_.devices);
   for (const pid_t pid : targets_) {
     const ProcessFacts& process =
         *std::find_if(facts_.processes.begin(), facts_.processes.end(),
                       [pid](const ProcessFacts& facts) { return facts.pid == pid; });
     const std::string unit = "pid:" + std::to_string(pid);
     const auto skip = [&](std::string reason) { Skip(request.kind, unit, 0, std::move(reason)); };
-    if (without_mspti) {
-      skip("MSPTI does not support this node's chips; kind task logs what they run");
+    if (request.kind == Kind::kAgentMemory && IsWithoutMspti(facts_.devices)) {
+      skip(kNotReported);
       continue;
     }
     if (!process.agent && process.agent_expected) {
@@ -301,8 +289,9 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
       continue;
     }
     const AgentFacts& agent = *process.agent;
+    const std::vector<agent::Capability> capabilities = CapabilitiesOn(facts_.devices, agent.capabilities);
     const auto known = std::find_if(
-        agent.capabilities.begin(), agent.capabilities.end(),
+        capabilities.begin(), capabilities.end(),
         [&](const agent::Capability& capability) { return capability.kind == NameOf(request.kind); });
     if (!agent.usable.ok()) {
       skip(agent.usable.message());
@@ -310,7 +299,7 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
       plan_.held =
           "process " + std::to_string(pid) + " is recorded by " + agent.holder + " already; stop that first";
       skip(plan_.held);
-    } else if (known == agent.capabilities.end()) {
+    } else if (known == capabilities.end()) {
       skip("the agent of process " + std::to_string(pid) + " knows no " + Text(request.kind));
     } else if (!known->available) {
       skip(known->reason);
@@ -328,6 +317,7 @@ void Planner::StartAgentKind(Kind kind, pid_t pid, Verdict verdict, std::string 
   if (start == plan_.agents.end()) {
     start = plan_.agents.emplace(plan_.agents.end());
     start->pid = pid;
+    start->reports = IsWithoutMspti(facts_.devices);
     start->kind_index.fill(kNoKind);
   }
   start->kinds.push_back(kind);

@@ -134,9 +134,9 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
   return Status::Ok();
 }
 
-// An agent's kernel records come through the channels of the task log, which have one holder; they say more.
-// A process that shows no device may use any of them. As long as nobody knows whether a process will have
-// any, the task log is kept.
+// An agent's kernel records of MSPTI come through the channels of the task log, which have one holder; they
+// say more. A process that shows no device may use any of them. As long as nobody knows whether a process
+// will have any, the task log is kept.
 void Planner::LeaveTasksToAgents() {
   std::erase_if(chosen_, [this](Chosen& chosen) {
     if (chosen.capability->kind != Kind::kTask) return false;
@@ -144,7 +144,7 @@ void Planner::LeaveTasksToAgents() {
       if (!process.open_devices.empty() && !Contains(process.open_devices, chosen.device->id)) continue;
       const auto records =
           std::find_if(plan_.agents.begin(), plan_.agents.end(), [&](const AgentStart& start) {
-            return start.pid == process.pid && Contains(start.kinds, Kind::kAgentKernel);
+            return start.pid == process.pid && !start.reports && Contains(start.kinds, Kind::kAgentKernel);
           });
       if (records == plan_.agents.end()) continue;
       if (plan_.kinds[records->kind_index[static_cast<size_t>(format::AgentKind::kKernel)]].verdict ==

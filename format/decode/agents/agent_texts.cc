@@ -42,6 +42,9 @@ void AgentLanes::Names(const Block& block) {
       case abi::kNameOfThread:
         sink_.Thread({agent_.pid, entry.number, text});
         break;
+      case abi::kNameReported:
+      case abi::kNameOfReportType:
+        break;  // in host/data, too
       default:
         ++counts_.damaged_names;
     }

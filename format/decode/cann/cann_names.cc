@@ -320,7 +320,7 @@ bool CannNames::TypeLine(std::string_view line) {
 
 TextId CannNames::Hash(uint64_t hash) {
   if (const TextId text = HashOrNone(hash)) return text;
-  ++unknown_;
+  if (hash != 0) ++unknown_;  // 0 is the number of no text
   char digits[24];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, hash);
   return texts_.Intern({digits, static_cast<size_t>(end - digits)});

@@ -89,6 +89,12 @@ class Launches {
   void Add(const CannContexts& contexts);
   void Add(const CannCommPart& part) { comm_parts_.push_back(part); }
   void Add(const CannCommOp& op) { comm_ops_.push_back(op); }
+  // Where several processes reported: whose threads these are.
+  void SetPids(const std::map<uint32_t, int64_t>& pids) { pids_ = pids; }
+  int64_t PidOf(uint32_t thread, int64_t otherwise) const {
+    const auto found = pids_.find(thread);
+    return found == pids_.end() ? otherwise : found->second;
+  }
   size_t calls() const { return calls_.size(); }
   // Up to where the window's calls reach: tracks and infos up to here belong to it.
   uint64_t end_stamp() const { return end_stamp_; }
@@ -107,7 +113,7 @@ class Launches {
       span.end_ns = to_wall(call.end);
       span.value = call.item;
       span.connection = call.connection;
-      span.pid = pid;
+      span.pid = PidOf(call.thread, pid);
       span.tid = call.thread;
       span.name = CallType(call);
       span.category = Level(call.level);
@@ -231,6 +237,7 @@ class Launches {
   const ModelCalls& models_;
   const Captures& captures_;
   const bool names_only_;
+  std::map<uint32_t, int64_t> pids_;
   TextId id_key_ = 0, item_key_ = 0;
   // A name that was looked up last: it is nearly always asked again.
   struct Memo {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr char kRouter[] = "libprofapi.so";
 constexpr char kLibrary[] = "libmspti.so";
+constexpr char kCollector[] = "libprofimpl.so";
 constexpr char kMissing[] = "libmspti.so is missing: install the CANN toolkit or set ASCEND_HOME_PATH";
 constexpr char kCannotLoad[] = "this process cannot load libraries, so it has no CANN";
 constexpr char kNotLoaded[] = "this process has not loaded CANN (libprofapi.so)";
@@ -87,10 +88,40 @@ bool Find(void* library, const char* name, F* function) {
 
 const char* WhyNever() {
   if (dlopen == nullptr || dlsym == nullptr || pthread_create == nullptr) return kCannotLoad;
-  return IsForkedChild() ? "MSPTI does not work in a forked child" : nullptr;
+  return IsForkedChild() ? "CANN and MSPTI do not work in a forked child" : nullptr;
 }
 
 bool IsCannLoaded() { return LookAtList().router; }
+
+const char* LoadRouter(Library* library) {
+  if (const char* why = WhyNever()) return why;
+  void* router = Loaded(kRouter);
+  if (router == nullptr) return kNotLoaded;
+  if (!Find(router, "MsprofRegisterProfileCallback", &library->take_report) ||
+      !Find(router, "profSetProfCommand", &library->command) ||
+      !Find(router, "MsprofSysCycleTime", &library->stamp)) {
+    return "this process's libprofapi.so is too old to be listened to";
+  }
+  Find(router, "MsprofId2Str", &library->text_of);
+  Find(router, "MsprofGetPath", &library->collects_to);
+  return nullptr;
+}
+
+bool IsMsptiLoaded() {
+  Listed listed;
+  ::dl_iterate_phdr(NoteLoaded, &listed);
+  return listed.library;
+}
+
+bool IsCollecting(Library* library) {
+  if (library->is_collecting == nullptr) {
+    void* collector = Loaded(kCollector);
+    if (collector != nullptr) Find(collector, "ProfIsInited", &library->is_collecting);
+  }
+  if (library->is_collecting != nullptr) return library->is_collecting();
+  const char* path = library->collects_to == nullptr ? nullptr : library->collects_to();
+  return path != nullptr && *path != '\0';
+}
 
 const char* Load(Library* library) {
   if (const char* why = WhyNever()) return why;
@@ -130,6 +161,14 @@ Outlook OutlookFor(bool needs_preload) {
   if (!listed.router) return {true, true, kNotYet};
   if (!listed.library && !IsInstalled()) return {false, false, kMissing};
   if (needs_preload && !IsPreloaded()) return {false, false, kNeedsPreload};
+  return {true, false, ""};
+}
+
+Outlook OutlookForReports() {
+  if (const char* why = WhyNever()) return {false, false, why};
+  const Listed& listed = LookAtList();
+  if (listed.library) return {false, false, kMsptiReceives};
+  if (!listed.router) return {true, true, kNotYet};
   return {true, false, ""};
 }
 

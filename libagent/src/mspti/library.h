@@ -23,6 +23,14 @@ struct Library {
   // Of libprofapi.so: who receives a kind of report, and what all modules are told.
   int (*take_report)(int kind, void* receiver, uint32_t bytes);
   int (*command)(void* command, uint32_t bytes);
+  // Of libprofapi.so, where reports are taken without MSPTI: the clock of its stamps, the text of a number,
+  // which may be missing, …
+  uint64_t (*stamp)();
+  const char* (*text_of)(uint64_t number);
+  // … and whether the vendor's collector collects: of the collector itself, where it is loaded and says so;
+  // else where it collects to, "": nowhere.
+  bool (*is_collecting)();
+  const char* (*collects_to)();
 };
 
 // Why the kinds wait, while IsCannLoaded() does not hold.
@@ -30,12 +38,20 @@ inline constexpr char kNotYet[] = "CANN is not loaded yet";
 // Why memory kinds are missing in a program that the library was loaded into later; before a recording as in
 // it.
 inline constexpr char kNeedsPreload[] = "needs a start with LD_PRELOAD=libmspti.so";
+// Why reports are not taken: there is one receiver, and the library is it from when it is loaded.
+inline constexpr char kMsptiReceives[] =
+    "MSPTI is loaded in this process and receives what CANN reports: start it without LD_PRELOAD=libmspti.so";
 // Why this process can never have MSPTI; nullptr: it has it, or may still get it. **Thread:** any.
 const char* WhyNever();
 // Whether CANN is among what is loaded. The library ends a process where it is not. A look at the loader's
 // list, which waits for nobody and costs next to nothing while nothing is loaded. **Thread:** the attach
 // thread.
 bool IsCannLoaded();
+// Finds what reports are taken by without MSPTI. nullptr, or why not. **Thread:** any.
+const char* LoadRouter(Library* library);
+bool IsMsptiLoaded();
+// Looks for the collector, too, if it was not loaded before.
+bool IsCollecting(Library* library);
 // Loads the library for the rest of the process's life. nullptr, or why not. Waits for the loader, which the
 // program may hold for long. **Thread:** any.
 const char* Load(Library* library);
@@ -52,5 +68,7 @@ struct Outlook {
   const char* why;
 };
 Outlook OutlookFor(bool needs_preload);
+// The same of what CANN's modules report, without MSPTI.
+Outlook OutlookForReports();
 
 }  // namespace profd::agent::mspti

@@ -14,6 +14,7 @@
 #include "libagent/src/mspti/emit.h"
 #include "libagent/src/mspti/library.h"
 #include "libagent/src/mspti/pool.h"
+#include "libagent/src/mspti/reports.h"
 #include "libagent/src/mspti/tensors.h"
 #include "libagent/src/process.h"
 #include "libagent/src/tables/thread.h"
@@ -44,7 +45,8 @@ std::atomic<pid_t> g_pid;  // whose worker
 
 // Written by the attach thread before the worker starts, by the worker until it is kRunning or gone.
 uint32_t g_kinds;
-uint32_t g_call_levels;  // 0: all
+From g_from;
+std::atomic<bool> g_handed_over;  // to the vendor's collector
 bool g_any;
 MissingKinds g_missing;
 
@@ -119,7 +121,7 @@ bool IsAsked(uint32_t kind) {
                          : kind == kNodeApiKind || kind == kApiKind ? kNode
                          : kind == kRuntimeApiKind                  ? kRuntime
                                                                     : 0;
-  return level == 0 || g_call_levels == 0 || (g_call_levels & level) != 0;
+  return level == 0 || g_from.call_levels == 0 || (g_from.call_levels & level) != 0;
 }
 
 // Returns the code of the first refusal that no fallback makes up for.
@@ -260,8 +262,47 @@ void BeforeExit(int, void*) {
   Await(kIdle, kExitWaitMs);
 }
 
+// Between the worker's looks at what reports need: a device's first operators are launched long after it is
+// opened, which wakes it.
+constexpr int kLookMs = 250;
+
+void Rest(int ms) {
+  pollfd polled = {Own(kMsptiWakeFd).get(), POLLIN, 0};
+  if (::poll(&polled, 1, ms) <= 0) return;
+  uint64_t count;
+  if ((polled.revents & POLLNVAL) != 0 || ::read(polled.fd, &count, sizeof(count)) < 0) SleepMs(ms);
+}
+
+void RunReports() {
+  Reports reports;
+  const char* why = (g_kinds & kReportedKinds) == 0
+                        ? "CANN does not report it"
+                        : reports.Begin(g_kinds, g_from.call_levels, Own(kMsptiWakeFd).get());
+  if (why != nullptr) {
+    Add(&g_missing, kRecordKinds, why);
+    return;
+  }
+  const uint32_t others = g_kinds & kRecordKinds & ~kReportedKinds;
+  if (others != 0) Add(&g_missing, others, "CANN does not report it");
+  g_any = true;
+  if (!g_exit_handler.exchange(true)) ::on_exit(BeforeExit, nullptr);
+  g_state.store(kRunning, std::memory_order_release);
+  while (!g_stop.load(std::memory_order_acquire) && !g_exiting.load(std::memory_order_acquire)) {
+    if (!g_handed_over.load(std::memory_order_relaxed) && !reports.Look())
+      g_handed_over.store(true, std::memory_order_relaxed);
+    Rest(kLookMs);
+  }
+  g_state.store(kStopping, std::memory_order_release);
+  reports.End();
+}
+
 void* Run(void*) {
   ::prctl(PR_SET_NAME, "profd-mspti");
+  if (g_from.reports) {
+    RunReports();
+    g_state.store(kIdle, std::memory_order_release);
+    return nullptr;
+  }
   Session session{};
   Emitter emitter;
   if (OpenPool(Own(kMsptiWakeFd).get()) && Begin(&session)) {
@@ -286,7 +327,7 @@ void* Run(void*) {
 
 }  // namespace
 
-Begun Start(uint32_t kinds, uint32_t call_levels, int wait_ms, MissingKinds* missing) {
+Begun Start(uint32_t kinds, From from, int wait_ms, MissingKinds* missing) {
   missing->count = 0;
   if ((kinds & kRecordKinds) == 0 || g_exiting.load(std::memory_order_acquire)) return Begun::kRefused;
   if (const char* why = WhyNever()) {
@@ -299,8 +340,9 @@ Begun Start(uint32_t kinds, uint32_t call_levels, int wait_ms, MissingKinds* mis
     return Begun::kLater;
   }
   g_kinds = kinds & (kRecordKinds | 1U << abi::kDeviceMark);
-  g_call_levels = call_levels;
+  g_from = from;
   g_any = false;
+  g_handed_over.store(false, std::memory_order_relaxed);
   g_missing.count = 0;
   g_stop.store(false);
   g_pid.store(::getpid());
@@ -334,6 +376,12 @@ bool Stop() {
   if (state == kStarting) return true;      // nothing is reported yet
   Ring();
   return Await(kIdle, kStopWaitMs);
+}
+
+const char* WhyEnded() {
+  return g_handed_over.exchange(false, std::memory_order_relaxed)
+             ? "the vendor's collector began to record it: what CANN reported from then on is the collector's"
+             : nullptr;
 }
 
 void ResetAfterFork() {

@@ -1,5 +1,5 @@
 // What the device runtime reports of this process: kernels, communication, API calls and memory, through
-// MSPTI.
+// MSPTI, or, of chips that MSPTI does not know, as CANN's modules report it (reports.h).
 //
 // A worker thread subscribes while a recording is armed, turns the vendor's buffers into records of its own
 // lane, and takes everything back afterwards. Nobody else calls the vendor, which may take its time.
@@ -31,16 +31,21 @@ enum class Begun : uint8_t {
   kLater,     // not yet: CANN is not loaded, or the worker of the recording before has not ended
   kStarting,  // the worker is on its way: Look() tells
 };
-// Starts the worker for those of the kinds that are MSPTI's, and waits so long until it has subscribed. Of
-// calls those of `call_levels` (proto: CallLevels; 0 = all).
+struct From {
+  uint32_t call_levels = 0;  // proto: CallLevels; 0 = all
+  bool reports = false;      // of CANN's modules, without MSPTI
+};
+// Starts the worker for those of the kinds that are MSPTI's, and waits so long until it has subscribed.
 // **Thread:** the attach thread, as of the rest.
-Begun Start(uint32_t kinds, uint32_t call_levels, int wait_ms, MissingKinds* missing);
+Begun Start(uint32_t kinds, From from, int wait_ms, MissingKinds* missing);
 Begun Look(MissingKinds* missing);
 // What Start() answered kLater for is there.
 bool IsReady();
 // Everything reported until now is recorded; waits for that for up to 2 s. False: the vendor takes longer,
 // and what it still reports is not recorded.
 bool Stop();
+// Why kinds of the recording that was stopped last had ended before; nullptr: they had not.
+const char* WhyEnded();
 
 void ResetAfterFork();
 

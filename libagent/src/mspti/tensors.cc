@@ -7,17 +7,13 @@
 
 #include "libagent/abi/record.h"
 #include "libagent/src/emitter.h"
+#include "libagent/src/mspti/switches.h"
 
 namespace profd::agent::mspti {
 
 namespace {
 
-// Sources: hicann/runtime, pkg_inc/profiling/aprof_pub.h and prof_api.h; how a module takes the command:
-// hicann/opbase, ProfilingCallBack.
-constexpr int kAdditionalReport = 5;
-constexpr uint64_t kTaskTimeL1 = 0x2;
-constexpr uint32_t kStart = 1, kStop = 2, kNoModel = 0xFFFFFFFF;
-constexpr uint16_t kMagic = 0x5A5A, kNodeLevel = 10000;
+constexpr uint16_t kNodeLevel = 10000;
 constexpr uint32_t kTensorInfo = 1;
 
 struct Report {
@@ -29,14 +25,6 @@ struct Report {
 };
 constexpr size_t kHeadBytes = 36;  // up to the tensors; they are packed
 constexpr uint32_t kTensorBytes = 44, kMostTensors = 5;
-
-struct SwitchCommand {
-  uint64_t switches, switches_high;
-  uint32_t device_count, devices[64];
-  uint32_t model, type, cache;
-  char params[5136];
-};
-static_assert(sizeof(SwitchCommand) == 5424);
 
 constexpr uint32_t kMostSlots = 2 + (kMostTensors * kTensorBytes + abi::kTextBytes - 1) / abi::kTextBytes;
 
@@ -54,7 +42,7 @@ int OnReport(uint32_t, const void* data, uint32_t bytes) {
   if (generation < kFirstGeneration || !g_wanted.load(std::memory_order_relaxed)) return 0;
   if (data == nullptr || bytes < kHeadBytes) return 0;
   memcpy(&report, data, kHeadBytes);
-  if (report.magic != kMagic || report.level != kNodeLevel || report.type != kTensorInfo) return 0;
+  if (report.magic != kReportMagic || report.level != kNodeLevel || report.type != kTensorInfo) return 0;
   const uint32_t there = (bytes - static_cast<uint32_t>(kHeadBytes)) / kTensorBytes;
   const uint32_t count = std::min({report.count, there, kMostTensors});
   if (count == 0) return 0;
@@ -88,7 +76,7 @@ void Tensors::Begin(const Library& library, uint64_t switches) {
   switches_ = switches | kTaskTimeL1;
   used_ = 0;
   const bool taken =
-      library.take_report(kAdditionalReport, reinterpret_cast<void*>(OnReport), sizeof(void*)) == 0;
+      library.take_report(kAdditionalReports, reinterpret_cast<void*>(OnReport), sizeof(void*)) == 0;
   library_ = taken ? &library : nullptr;
   g_wanted.store(taken, std::memory_order_relaxed);
 }
@@ -98,7 +86,7 @@ void Tensors::Use(uint64_t devices) {
   if (library_ == nullptr || added == 0) return;
   used_ |= added;
   for (uint32_t device = 0; device < 64; ++device) {
-    if ((added >> device & 1U) != 0) Command(kStart, device, switches_);
+    if ((added >> device & 1U) != 0) SwitchOn(*library_, device, switches_);
   }
 }
 
@@ -108,20 +96,9 @@ void Tensors::End() {
   // The receiver stays until MSPTI takes all of them back: without one, reports would go to the vendor's
   // collector.
   for (uint32_t device = 0; device < 64; ++device) {
-    if ((used_ >> device & 1U) != 0) Command(kStop, device, kTaskTimeL1);
+    if ((used_ >> device & 1U) != 0) SwitchOff(*library_, device, kTaskTimeL1);
   }
   library_ = nullptr;
-}
-
-void Tensors::Command(uint32_t type, uint32_t device, uint64_t switches) const {
-  static SwitchCommand command;  // large, and the worker is one
-  command = {};
-  command.switches = switches;
-  command.device_count = 1;
-  command.devices[0] = device;
-  command.model = kNoModel;
-  command.type = type;
-  library_->command(&command, sizeof(command));
 }
 
 }  // namespace profd::agent::mspti

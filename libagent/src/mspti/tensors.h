@@ -25,8 +25,6 @@ class Tensors {
   void End();
 
  private:
-  void Command(uint32_t type, uint32_t device, uint64_t switches) const;
-
   const Library* library_ = nullptr;
   uint64_t switches_ = 0, used_ = 0;
 };

@@ -186,6 +186,7 @@ DrainTarget DrainTest::Target(uint32_t trace) {
           .pipe = &writer_.pipe(),
           .lanes_spec = std::make_shared<chunk::StreamSpec>(),
           .names_spec = std::make_shared<chunk::StreamSpec>(),
+          .reports = nullptr,
           .stats = stats};
 }
 

@@ -80,7 +80,7 @@ class MsptiSourceTest : public ::testing::Test {
     ASSERT_EQ(AttachRegion(region_->fd(), ::dup(region_->wake())), AttachError::kOk);
     constexpr uint32_t kKinds = 1U << abi::kKernel | 1U << abi::kComm | 1U << abi::kApi;
     mspti::MissingKinds missing;
-    ASSERT_EQ(mspti::Start(kKinds, 0, 10'000, &missing), mspti::Begun::kRecords);
+    ASSERT_EQ(mspti::Start(kKinds, {}, 10'000, &missing), mspti::Begun::kRecords);
     ASSERT_EQ(missing.count, 0U);
     ASSERT_NE(Arm({kKinds}), 0U);
   }

@@ -111,12 +111,12 @@ TEST(Plan, TasksAreLeftToAnAgentThatRecordsKernels) {
   EXPECT_NE(found["device:1"], "");
 }
 
-// What MSPTI does not support keeps its task log, whether or not the library is there.
-TEST(Plan, TasksOfChipsWithoutMsptiStayWithTheLog) {
+// Where MSPTI does not know the chips its kinds are what CANN reports, and the task log stays.
+TEST(Plan, ReportsStandForMsptiOnItsOtherChips) {
   for (const Chip chip : {Chip::k310, Chip::k910, Chip::k310P, Chip::k910_96}) {
     NodeFacts facts = TwoDevices(chip);
-    facts.processes[0].agent = Agent();
-    for (agent::Capability& capability : facts.processes[0].agent->capabilities) capability.available = true;
+    facts.processes[0].agent = Agent();  // without MSPTI's library
+    std::vector<agent::Capability>& said = facts.processes[0].agent->capabilities;
     SessionSpec spec;
     spec.pids = {42};
     spec.devices = {0, 1};
@@ -125,16 +125,36 @@ TEST(Plan, TasksOfChipsWithoutMsptiStayWithTheLog) {
       spec.kinds.push_back({kind, "", 0});
     base::Result<Plan> plan = MakePlan(spec, facts);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kStarted);
-    EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").verdict, Verdict::kSkipped);
-    EXPECT_THAT(Find(*plan, "agent-kernel", "pid:42").reason, HasSubstr("MSPTI does not support"));
+    EXPECT_THAT(Find(*plan, "agent-kernel", "pid:42").reason, HasSubstr("older than what stands for it"));
     EXPECT_THAT(plan->agents.at(0).kinds, ElementsAre(Kind::kAgentRange));
-    // One that is not there yet gets them no more than one that is.
+
+    said.push_back({"reports", true, ""});
+    plan = MakePlan(spec, facts);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_TRUE(plan->agents.at(0).reports);
+    EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kStarted);
+    EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").verdict, Verdict::kStarted);
+    EXPECT_EQ(Find(*plan, "agent-memory", "pid:42").verdict, Verdict::kSkipped);
+    EXPECT_THAT(Find(*plan, "agent-memory", "pid:42").reason, HasSubstr("MSPTI does not support"));
+
+    said.back() = {"reports", true, "CANN is not loaded yet", true};
+    plan = MakePlan(spec, facts);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(Find(*plan, "agent-api", "pid:42").verdict, Verdict::kPending);
+    EXPECT_FALSE(plan->agents.at(0).announce);
+    for (const ChannelStart& channel : plan->channels) EXPECT_TRUE(channel.gives_way.empty());
+
+    said.back() = {"reports", false, "somebody else receives them"};
+    plan = MakePlan(spec, facts);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(Find(*plan, "agent-comm", "pid:42").reason, "somebody else receives them");
+    // One that is not there yet gets the same as one that is.
     facts.processes[0].agent.reset();
     facts.processes[0].agent_expected = true;
     plan = MakePlan(spec, facts);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_THAT(plan->agents.at(0).kinds, ElementsAre(Kind::kAgentRange));
+    EXPECT_THAT(plan->agents.at(0).kinds,
+                ElementsAre(Kind::kAgentRange, Kind::kAgentKernel, Kind::kAgentComm, Kind::kAgentApi));
   }
 }
 

@@ -4,12 +4,14 @@
 #include <string>
 #include <utility>
 
+#include "client/export/read/agent_stream.h"
 #include "client/export/read/slices.h"
 #include "client/export/read/sources/cann_cursor.h"
 #include "format/decode/cann/markers.h"
 #include "format/decode/cann/operator_records.h"
 #include "format/decode/decoder.h"
 #include "format/kind.h"
+#include "libagent/abi/record.h"
 
 namespace profd::client {
 
@@ -81,6 +83,28 @@ void ReadNames(const Capture& capture, const Side& host, const Sinks& sinks, for
       if (bad > kMostPlaces) sinks.report->Skip({stream->path(), 0, 0, bad - kMostPlaces, kNoName});
     }
   }
+}
+
+std::map<uint32_t, int64_t> ReadThreads(const Capture& capture) {
+  std::map<uint32_t, int64_t> pids;
+  if (!capture.manifest || capture.manifest->agents.size() < 2) return pids;
+  constexpr size_t kMostThreads = 1 << 16;
+  Report unused;  // whoever decodes the records says what is wrong with them
+  for (const format::ManifestAgent& agent : capture.manifest->agents) {
+    const Stream* lanes = FindAgentStream(capture, agent.lanes_file);
+    if (lanes == nullptr) continue;
+    AgentStream stream(capture, *lanes, unused, nullptr);
+    for (format::Block block; stream.Next(block) && pids.size() < kMostThreads;) {
+      if (block.header.type != static_cast<uint16_t>(format::BlockType::kLane)) continue;
+      if (block.header.tid != 0) pids.try_emplace(block.header.tid, agent.pid);
+      for (auto rest = block.payload; rest.size() >= abi::kRecordBytes;) {
+        const auto record = format::Load<abi::Record>(rest.data());
+        if (record.kind == abi::kThread) pids.try_emplace(static_cast<uint32_t>(record.value), agent.pid);
+        rest = rest.subspan(std::min(rest.size(), (size_t{record.more} + 1) * abi::kRecordBytes));
+      }
+    }
+  }
+  return pids;
 }
 
 std::map<uint32_t, format::TextId> ReadModelNames(const Capture& capture, const Side& host,

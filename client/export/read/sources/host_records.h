@@ -18,6 +18,10 @@ namespace profd::client {
 
 void ReadNames(const Capture& capture, const Side& host, const Sinks& sinks, format::CannNames& names);
 
+// Of programs that CANN reported of to profd's agents, if there are several: the processes of their threads.
+// A thread's number is that of its own pid namespace.
+std::map<uint32_t, int64_t> ReadThreads(const Capture& capture);
+
 // What models are called, by number; read, counted and complained of elsewhere, too.
 std::map<uint32_t, format::TextId> ReadModelNames(const Capture& capture, const Side& host,
                                                   format::CannNames& names);

@@ -501,6 +501,7 @@ class TaskSource {
     ReadCommStreams(capture_, host, sinks_, comm_streams_);
     for (DeviceTasks& device : devices_) device.Join(capture_, comm_streams_, names_);
     format::Launches launches(names_, *sinks_.texts, models, captures, names_only);
+    launches.SetPids(ReadThreads(capture_));
     const auto to_wall = [&](uint64_t stamp) { return context.HostCounterToWall(stamp); };
     uint64_t until_ns = 0;  // tasks that begin before it have their launches
     const format::Launches::Take take_launch = [&](Launch&& launch) {

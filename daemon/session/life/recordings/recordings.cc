@@ -176,7 +176,8 @@ agent::Arm Recordings::ArmOf(const Member& member) const {
           .announce = start.announce,
           .device_marks =
               start.kinds.empty() || wants(format::Kind::kAgentMark) || wants(format::Kind::kAgentRange),
-          .call_levels = start.call_levels};
+          .call_levels = start.call_levels,
+          .reports = start.reports};
 }
 
 void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
@@ -336,6 +337,9 @@ agent::DrainTarget Recordings::TargetFor(const MemberPtr& member) {
   target.lanes_spec = SpecOf(manifest.lanes_file, "agent-lanes", false, part->stats);
   target.names_spec = SpecOf(manifest.names_file, "agent-names", true, part->stats);
   target.stats = part->stats;
+  if (setup_.starts[member->start].reports && reports_ == nullptr)
+    reports_ = std::make_shared<agent::ReportFiles>(sink_.trace, kFirstReports, sink_.counter_mhz);
+  if (setup_.starts[member->start].reports) target.reports = reports_;
   next_stream_ += 2;
   member->part = part;
   parts_.push_back(std::move(part));
@@ -343,6 +347,7 @@ agent::DrainTarget Recordings::TargetFor(const MemberPtr& member) {
 }
 
 void Recordings::Move(RecordingSink sink, std::function<void()> done) {
+  reports_.reset();
   if (std::exchange(sink_, sink).trace == 0) {  // nothing was written before
     done = [self = shared_from_this(), done = std::move(done)] {
       self->Forget(0);
@@ -427,6 +432,8 @@ void Recordings::End(const MemberPtr& member, const std::string& why, std::funct
 
 void Recordings::NoteStopped(const Member& member, const agent::Ack& ack) {
   if (ack.status.ok() || member.peer->gone()) return;
+  if (ack.status.code() == Code::kAborted)
+    return Trouble("process " + std::to_string(member.peer->identity().pid) + ": " + ack.status.message());
   Trouble("process " + std::to_string(member.peer->identity().pid) +
           " did not acknowledge the end of its recording: " + ack.status.message());
 }

@@ -30,6 +30,7 @@ namespace profd::session {
 struct RecordingSink {
   uint32_t trace = 0;
   chunk::Pipe* pipe = nullptr;
+  double counter_mhz = 0;  // of the host, as its directory says; 0: not known
 };
 
 // **Thread:** ctl only; callbacks run on ctl. Outlived by timers, registry and drain.
@@ -99,6 +100,8 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
 
   // Name of a stream of Agents(): they count from here, two for each process, lanes and names.
   static constexpr uint32_t kFirstStream = 1u << 24;
+  // … and of what CANN's modules have reported to all of them.
+  static constexpr uint32_t kFirstReports = 1u << 23;
 
  private:
   // One attachment of a process in one trace.
@@ -155,6 +158,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   agent::Drain& drain_;
   const Setup setup_;
   RecordingSink sink_;
+  std::shared_ptr<agent::ReportFiles> reports_;  // of the sink's trace
   bool begun_ = false;
   bool stopping_ = false;
   bool paused_ = false;

@@ -84,8 +84,10 @@ void Recordings::AddCounts(uint32_t trace, std::vector<KindState>& kinds) const 
       const size_t index = setup_.starts[part->start].kind_index[i];
       if (index == kNoKind) continue;
       const auto& count = stats.kinds[i];
-      kinds[index].records += count.stored_records.load(std::memory_order_relaxed);
-      kinds[index].bytes += count.stored_bytes.load(std::memory_order_relaxed);
+      kinds[index].records += count.stored_records.load(std::memory_order_relaxed) +
+                              count.reported_records.load(std::memory_order_relaxed);
+      kinds[index].bytes += count.stored_bytes.load(std::memory_order_relaxed) +
+                            count.reported_bytes.load(std::memory_order_relaxed);
       const Losses own = std::exchange(shared, {});
       const uint64_t unwritten = count.write_lost_records.load(std::memory_order_relaxed);
       kinds[index].lost += own.no_room + own.no_lane + unwritten;
