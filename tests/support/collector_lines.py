@@ -102,14 +102,9 @@ class Line:
         return self.says("task-tsfw") == "on" or self.says("task-block") in ("all", "on")
 
     @property
-    def has_mspti(self):
-        """Of other chips MSPTI tells nothing, so that profd asks it for nothing."""
-        return self.chip in STARS
-
-    @property
     def is_of_devices_alone(self):
         """With a program of which neither tasks nor calls are recorded."""
-        calls = self.has_mspti and self.says("ascendcl") != "off"
+        calls = self.says("ascendcl") != "off"
         tasks = not self.tasks_off or self.asks_for_the_log
         return self.program and (self.says("instr-profiling") == "on" or not calls and not tasks)
 
@@ -268,8 +263,6 @@ class Line:
         return expected
 
     def _sample_of_program(self, expected, theirs):
-        if not self.has_mspti:
-            expected.update(acl="off", runtimeApi="off")
         expected.update(hcclTrace="", msproftx="off", taskMemory="off", mstxDomainInclude="",
                         mstxDomainExclude="", geApi="off", aicoreShape="off")
         expected.update(delayTime="", durationTime="")
