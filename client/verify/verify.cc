@@ -124,8 +124,6 @@ class Verifier {
       const auto text = ReadSmall(folder.get(), name, path);
       if (!text) continue;
       for (const std::string& what : CheckControlFile(name, *text, device)) Complain(path, what + costs);
-      if (side == "host" && name == "info.json")
-        host_chip_ = format::ChipOf(*text).value_or(format::Chip::kUnknown);
       if (names_chip) records.chip = format::ChipOf(*text).value_or(format::Chip::kUnknown);
       if (name == "sample.json") records.cores_by_task = format::CoresByTask(*text);
     }
@@ -179,7 +177,9 @@ class Verifier {
     }
     std::deque<StreamVerifier> verifiers;
     for (const auto& [file, numbers] : SlicesByStream(names)) {
-      if (report_.by_profd && side == "host" && format::IsStandIn(file, host_chip_)) continue;
+      if (report_.by_profd && side == "host" &&
+          format::IsStandIn(file, manifest_ && format::HasStream(*manifest_, side, file)))
+        continue;
       verifiers.emplace_back(StreamVerifier::Where{side, folder, data.get()}, file, numbers, records,
                              report_.by_profd);
     }
@@ -215,7 +215,6 @@ class Verifier {
   const std::string own_ = format::OwnFolderIn(dir_);  // profd's folder
   VerifyReport& report_;
   std::optional<format::Manifest> manifest_;
-  format::Chip host_chip_ = format::Chip::kUnknown;
   FoundStreams found_;
 };
 

@@ -372,6 +372,12 @@ uint64_t SinceBegin(const Manifest& manifest, uint64_t raw_ns) {
   return 0;
 }
 
+bool HasStream(const Manifest& manifest, std::string_view folder, std::string_view file) {
+  return std::ranges::any_of(manifest.streams, [&](const ManifestStream& stream) {
+    return stream.folder == folder && stream.file == file;
+  });
+}
+
 std::string WriteManifest(const Manifest& manifest) {
   ordered_json json;
   json["version"] = manifest.version;

@@ -119,6 +119,9 @@ struct Manifest {
 // Of a moment in host raw time, after the session's begin; 0 where that is not known.
 uint64_t SinceBegin(const Manifest& manifest, uint64_t raw_ns);
 
+// Whether it names a stream; `file` without slice.
+bool HasStream(const Manifest& manifest, std::string_view folder, std::string_view file);
+
 std::string WriteManifest(const Manifest& manifest);
 base::Result<Manifest> ParseManifest(std::string_view json);
 

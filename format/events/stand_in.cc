@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "format/mspti.h"
 #include "format/records/cann.h"
 
 namespace profd::format {
@@ -45,9 +44,8 @@ std::vector<StandInFile> StandInLaunches(const std::vector<uint32_t>& devices, u
           {std::string(kNames) + kSlice, std::to_string(kKernel) + ":UNKNOWN\n"}};
 }
 
-bool IsStandIn(std::string_view stream, Chip chip) {
-  const bool may_be = chip == Chip::kUnknown || kKnownToMspti.Has(chip);
-  return may_be && (stream == kTracks || stream == kTypes || stream == kNames);
+bool IsStandIn(std::string_view stream, bool is_in_manifest) {
+  return !is_in_manifest && (stream == kTracks || stream == kTypes || stream == kNames);
 }
 
 }  // namespace profd::format

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "format/chip.h"
-
 namespace profd::format {
 
 struct StandInFile {
@@ -18,8 +16,8 @@ struct StandInFile {
 };
 // A launch for each of the devices, at `stamp` (T4), and the names that it refers to.
 std::vector<StandInFile> StandInLaunches(const std::vector<uint32_t>& devices, uint64_t stamp);
-// Whether the stream of host/data, in a directory of profd's whose host side is of this chip, has nothing but
-// that. (Of chips that MSPTI does not know, it has what CANN's modules reported.)
-bool IsStandIn(std::string_view stream, Chip chip);
+// Whether the stream of host/data, in a directory of profd's, has nothing but that: then its manifest does
+// not name it. (Where MSPTI knows none of the chips, such a stream has what CANN's modules reported.)
+bool IsStandIn(std::string_view stream, bool is_in_manifest);
 
 }  // namespace profd::format

@@ -22,6 +22,7 @@
 #include "format/kind.h"
 #include "format/mend/aged_entry.h"
 #include "format/mend/files.h"
+#include "format/mspti.h"
 
 namespace profd::mend {
 
@@ -225,7 +226,10 @@ class Mender {
   // The manifest's entry of the stream, from what is in the files.
   void Account(const std::string& folder, int data, const std::string& file, const std::string& kind_file,
                const Files& files, const FileShape& shape, format::Chip chip, uint64_t cut) {
-    if (folder == "host" && format::IsStandIn(file, chip)) return;
+    // A kill may have come before the manifest knew what CANN's modules report.
+    const bool is_known = format::HasStream(manifest_, folder, file) ||
+                          (chip != format::Chip::kUnknown && !format::kKnownToMspti.Has(chip));
+    if (folder == "host" && format::IsStandIn(file, is_known)) return;
     uint64_t bytes = 0;
     for (const auto& [number, size] : files.sizes) bytes += size;
     std::optional<uint64_t> records;

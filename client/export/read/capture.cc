@@ -82,7 +82,7 @@ class Opener {
         Skip(capture_.own_folder + "/" + format::kManifestFile, manifest.status().message());
       }
     }
-    Streams(folder, capture_.own_folder, -1, format::Chip::kUnknown, capture_.agents);
+    Streams(folder, capture_.own_folder, -1, capture_.agents);
   }
 
   void OpenSide(const std::string& name) {
@@ -103,7 +103,7 @@ class Opener {
     ReadTimes(folder, name, tag, facts);
     const UniqueFd data = OpenDir(folder.get(), "data");
     if (data) {
-      Streams(data, name + "/data", facts.device, facts.chip, side.streams);
+      Streams(data, name + "/data", facts.device, side.streams);
     } else {
       Skip(name + "/data", "is not a directory");
     }
@@ -242,11 +242,12 @@ class Opener {
     return ::fstatat(folder.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
   }
 
-  void Streams(const UniqueFd& data, const std::string& folder, int device, format::Chip chip,
-               std::vector<Stream>& streams) {
+  void Streams(const UniqueFd& data, const std::string& folder, int device, std::vector<Stream>& streams) {
     const std::set<std::string> names = Names(data.get());
     for (const auto& [name, numbers] : SlicesByStream(names)) {
-      if (capture_.manifest && device < 0 && format::IsStandIn(name, chip)) continue;
+      if (capture_.manifest && device < 0 &&
+          format::IsStandIn(name, format::HasStream(*capture_.manifest, "host", name)))
+        continue;
       Stream stream;
       stream.folder = folder;
       stream.file = name;
