@@ -31,7 +31,7 @@ class Archive {
           Removed removed);
 
   // Looks through the spool, once: after its recovery. `counted` before anything is removed.
-  void Begin(std::function<void()> counted);
+  void Begin(std::function<void()> counted = [] {});
   // What bounds a new session of `caller` that writes into `parent`.
   std::vector<std::shared_ptr<store::Bound>> BoundsFor(const auth::Caller& caller, int parent, bool in_spool);
   // A session and its directories; those outside of the spool are left out of everything here.
