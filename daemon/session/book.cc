@@ -265,6 +265,9 @@ SessionInfo Book::OnDisk(SessionInfo past) const {
 
 SessionInfo Book::Shown(SessionInfo info) const {
   info.pinned = archive_.Pinned(info.id, info.uid);
+  const std::string holder = archive_.blamed();
+  if (!holder.empty() && !HasEnded(info).ok() && info.directory.starts_with(config_.store.spool + "/"))
+    info.warnings.push_back("the spool's file system is full: " + holder);
   return info;
 }
 

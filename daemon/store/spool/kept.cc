@@ -135,6 +135,18 @@ KeptSpool ScanSpool(const std::string& spool) {
   return all;
 }
 
+std::map<std::string, FolderSize> MeasureFolders(const std::string& spool) {
+  std::map<std::string, FolderSize> sizes;
+  const UniqueFd top = OpenDir(AT_FDCWD, spool, ::geteuid());
+  if (!top) return sizes;
+  for (const std::string& user : Names(top.get())) {
+    if (user.starts_with('.')) continue;
+    const Result<UserFolder> folder = UserFolder::Enter(spool, user);
+    if (folder.ok()) sizes[user] = {folder->uid(), BlocksIn(folder->dir(), 0)};
+  }
+  return sizes;
+}
+
 Result<Kept> FindKept(const std::string& spool, const std::string& user, const std::string& name) {
   PROFD_ASSIGN_OR_RETURN(const UserFolder folder, UserFolder::Enter(spool, user));
   return Look(folder, user, name);

@@ -5,6 +5,8 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
+import tempfile
 import unittest
 
 import agent_reader
@@ -100,6 +102,36 @@ class HostilePastTest(siege.Siege):
         harness.wait_until(lambda: self.listed(daemon, siege.HONEST), "the past session")
         harness.wait_until(lambda: self.listed(daemon, siege.USER), "his past sessions")
         self.assertEqual(list(self.listed(daemon, siege.HONEST)), [hers["session"]])
+
+    def test_junk_in_ones_own_folder_makes_nothing_of_others_go(self):
+        where = pathlib.Path(tempfile.mkdtemp(prefix="profd-hostile-past-"))
+        self.addCleanup(shutil.rmtree, where, ignore_errors=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m,mode=755", "none", where], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", where], check=False)
+        daemon = self.besieged(sim="devices: 1\nchip: 910B\n", spool=where / "spool")
+        hers = self.ended(daemon, self.user(siege.HONEST), siege.HONEST)
+        his = self.ended(daemon, self.user(siege.USER), siege.USER)
+        running = daemon.begin("--pid", self.user(siege.HONEST).pid, "--collect", "host-mem=50Hz,host-cpu=50Hz", user=siege.HONEST)
+
+        def fill(_):
+            with open(pathlib.Path(his["directory"]).parent / "junk", "wb", buffering=0) as junk:
+                try:
+                    while True:
+                        junk.write(bytes(1 << 20))
+                except OSError:
+                    pass
+
+        siege.run_attackers(1, fill)
+        harness.wait_until(lambda: any("profd's to remove" in each for each in daemon.status(running["session"])["warnings"]), "the reason in status")
+        harness.wait_until(lambda: not os.path.exists(his["directory"]), "his own session to go")
+        self.assertIn("full: user ", daemon.log.read_text())
+        ended = daemon.end(running["session"], user=siege.HONEST)
+        # A call that is answered after what the end makes profd look at.
+        again = daemon.ctl("start", "--collect", "hbm", "--duration", "1s", "--wait")
+        self.assertIn(again.code, (harness.OK, harness.PARTIAL_LOSS, harness.FAILED, harness.UNAVAILABLE), again)
+        for session in (hers, ended):
+            self.assertTrue(os.path.exists(session["directory"]), daemon.log.read_text())
+        self.assertEqual(set(self.listed(daemon, siege.HONEST)), {hers["session"], ended["session"]})
 
 
 if __name__ == "__main__":
