@@ -54,6 +54,15 @@ void Aside::Run(Work work) {
   }).detach();
 }
 
+void Aside::RunInParts(std::function<void(const Answer&)> work) {
+  StartThread("arm", [box = box_, work = std::move(work)] {
+    work([&box](std::function<void()> part) {
+      const std::lock_guard lock(box->mutex);
+      if (box->ctl != nullptr) box->ctl->Post(std::move(part));
+    });
+  }).detach();
+}
+
 void Aside::RunFor(uid_t user, Work work, GivenUp given_up, uint64_t patience_ns) {
   if (patience_ns == 0) patience_ns = patience_ns_;
   if (IsStuck(user)) {

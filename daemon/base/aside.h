@@ -28,6 +28,9 @@ class Aside {
 
   // What waits for nothing but profd's own files and the kernel's.
   void Run(Work work);
+  // As Run(), of work that has several answers: each runs on ctl, in their order.
+  using Answer = std::function<void(std::function<void()>)>;
+  void RunInParts(std::function<void(const Answer& answer)> work);
   // What may have to wait for files of `user`'s: so many at once, further ones take turns. Where there is no
   // answer in time `given_up` runs on ctl instead of what the work returns. The work itself cannot be taken
   // back; what it holds goes with it.

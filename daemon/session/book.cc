@@ -6,6 +6,7 @@
 #include "base/calendar.h"
 #include "base/text.h"
 #include "daemon/base/log.h"
+#include "daemon/session/history/shares.h"
 #include "daemon/session/plan/spec_check.h"
 
 namespace profd::session {
@@ -19,7 +20,9 @@ using base::Status;
 
 namespace {
 
-constexpr size_t kMaxEnded = 256;
+// Of this life, ended.
+constexpr ShareLimits kEnded = {.of_user = 256, .of_all = 2048};
+constexpr ShareLimits kGone = {.of_user = 256, .of_all = 4096};
 constexpr int kMoveAttempts = 5;
 
 Status HasEnded(const SessionInfo& info) {
@@ -39,29 +42,32 @@ Book::Book(base::Executor& ctl, base::Timers& timers, base::Aside& aside, const 
                  OnRemoved(kept, trace, why);
                }) {}
 
-void Book::Begin(std::function<void()> ready) {
+void Book::Begin() {
   // profd may end before all of the past is read.
-  aside_.Run([this, alive = std::weak_ptr(alive_), spool = config_.store.spool, now = timers_.WallNs(),
-              ready = std::move(ready)] {
-    RecoverPastSessions(spool, now);
-    auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
-    return [this, alive, past, ready] {
-      if (alive.expired()) return;
-      archive_.Begin([this, past, ready] {
-        // One that has begun meanwhile is not of the past.
-        std::erase_if(*past, [this](const SessionInfo& info) {
-          return std::any_of(sessions_.begin(), sessions_.end(),
-                             [&](const auto& session) { return session->id() == info.id; });
-        });
-        for (const SessionInfo& info : *past) {
-          for (const std::string& warning : info.warnings)
-            base::LogWarn("session " + info.id + ": " + base::OneLine(warning, 300));
-        }
-        past_.Set(std::move(*past));
-        ready();
+  aside_.RunInParts([this, alive = std::weak_ptr(alive_), spool = config_.store.spool,
+                     now = timers_.WallNs()](const base::Aside::Answer& answer) {
+    ReadPast(spool, now, [&](std::vector<SessionInfo> of_user) {
+      answer([this, alive, past = std::make_shared<std::vector<SessionInfo>>(std::move(of_user))] {
+        if (!alive.expired()) TakePast(std::move(*past));
       });
-    };
+    });
+    answer([this, alive] {
+      if (!alive.expired()) archive_.Begin();
+    });
   });
+}
+
+void Book::TakePast(std::vector<SessionInfo> past) {
+  // One that has begun meanwhile is not of the past.
+  std::erase_if(past, [this](const SessionInfo& info) {
+    return std::any_of(sessions_.begin(), sessions_.end(),
+                       [&](const auto& session) { return session->id() == info.id; });
+  });
+  for (const SessionInfo& info : past) {
+    for (const std::string& warning : info.warnings)
+      base::LogWarn("session " + info.id + ": " + base::OneLine(warning, 300));
+  }
+  past_.Add(std::move(past));
 }
 
 size_t Book::open() const {
@@ -232,8 +238,11 @@ void Book::OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace, 
     return session->state() == State::kSealed && session->Info().directories.empty();
   });
   if (why.empty() || Has(kept.session)) return;
-  if (gone_.size() >= kMaxEnded) gone_.pop_front();
   gone_.push_back({kept.session, name, kept.uid, why, timers_.WallNs()});
+  std::vector<Share> oldest_first;
+  for (const Gone& gone : gone_) oldest_first.push_back({gone.uid});
+  if (const auto next = NextToForget(oldest_first, kGone))
+    gone_.erase(gone_.begin() + static_cast<ptrdiff_t>(*next));
 }
 
 std::vector<SessionInfo> Book::List(const Caller& caller) const {
@@ -256,6 +265,9 @@ SessionInfo Book::OnDisk(SessionInfo past) const {
 
 SessionInfo Book::Shown(SessionInfo info) const {
   info.pinned = archive_.Pinned(info.id, info.uid);
+  const std::string holder = archive_.blamed();
+  if (!holder.empty() && !HasEnded(info).ok() && info.directory.starts_with(config_.store.spool + "/"))
+    info.warnings.push_back("the spool's file system is full: " + holder);
   return info;
 }
 
@@ -294,12 +306,14 @@ void Book::MoveTo(const SessionInfo& info, std::shared_ptr<base::UniqueFd> to, c
 }
 
 void Book::ForgetOld() {
-  while (sessions_.size() >= kMaxEnded) {
-    const auto oldest = std::find_if(sessions_.begin(), sessions_.end(),
-                                     [](const auto& session) { return session->ended(); });
-    if (oldest == sessions_.end()) return;
-    sessions_.erase(oldest);
+  std::vector<Share> oldest_first;
+  std::vector<std::shared_ptr<Session>> ended;
+  for (const auto& session : sessions_) {
+    if (!session->ended()) continue;
+    oldest_first.push_back({session->uid()});
+    ended.push_back(session);
   }
+  if (const auto next = NextToForget(oldest_first, kEnded)) std::erase(sessions_, ended[*next]);
 }
 
 }  // namespace profd::session

@@ -28,8 +28,8 @@ class Book {
 
   Book(base::Executor& ctl, base::Timers& timers, base::Aside& aside, const config::Config& config);
 
-  // Mends and reads what earlier lives have left, once; `ready` before anything is removed of it.
-  void Begin(std::function<void()> ready);
+  // Mends and reads what earlier lives have left, once; before anything is removed of it.
+  void Begin();
 
   // Of this life, oldest first.
   const std::deque<std::shared_ptr<Session>>& sessions() const { return sessions_; }
@@ -66,6 +66,7 @@ class Book {
     std::string why;  // "for room on the disk (…)"
     uint64_t wall_ns = 0;
   };
+  void TakePast(std::vector<SessionInfo> past);
   void ForgetOld();
   std::string NewestOf(uid_t uid) const;
   SessionInfo OnDisk(SessionInfo past) const;

@@ -60,10 +60,11 @@ class Manager::Impl {
                  rights, aside_, book_, resumer_) {
     // So that the first start finds the facts.
     ctl_.Post([this] { node_.WhenKnown([] {}); });
-    // Before a session that goes on (--resume) is linked to what there is of it, and asks for its rights.
+    // A session that goes on (--resume) asks for its rights. It waits for profd's own notes only, never for
+    // what is in users' folders.
     leases_.Begin([this] {
-      book_.Begin(
-          [this] { resumer_.Resume([this](ResumeRecord record) { starter_.Resume(std::move(record)); }); });
+      resumer_.Resume([this](ResumeRecord record) { starter_.Resume(std::move(record)); });
+      book_.Begin();
     });
   }
 

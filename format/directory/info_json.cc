@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "format/directory/bounded_json.h"
 #include "format/directory/prof_dir.h"
 #include "format/directory/side_facts.h"
 
@@ -9,6 +10,9 @@ namespace profd::format {
 namespace {
 
 using nlohmann::ordered_json;
+
+// Far more than a true one has.
+constexpr size_t kMostInfoValues = 10'000, kMostInfoDepth = 8;
 
 // CPU numbers first … end-1 as the vendor lists them: "1,2,3".
 std::string CpuList(int64_t first, int64_t end) {
@@ -89,7 +93,9 @@ std::string InfoJson(const HostFacts& host, const DeviceInfo* device, Chip platf
 std::string InfoJsonOfRank(std::string_view info_json, uint32_t device, int64_t rank,
                            std::string_view hostname) {
   // Only the first line counts, as for the vendor's reader.
-  ordered_json json = ordered_json::parse(info_json.substr(0, info_json.find('\n')), nullptr, false);
+  const std::string_view line = info_json.substr(0, info_json.find('\n'));
+  ordered_json json;
+  if (IsBounded(line, kMostInfoValues, kMostInfoDepth)) json = ordered_json::parse(line, nullptr, false);
   if (!json.is_object()) {
     json = ordered_json::object();
     json["devices"] = std::to_string(device);

@@ -5,12 +5,15 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "format/directory/bounded_json.h"
+
 namespace profd::format {
 
 namespace {
 
 using base::Code;
 using base::Status;
+using nlohmann::json;
 using nlohmann::ordered_json;
 
 ordered_json ToJson(const Loss& loss) {
@@ -94,7 +97,9 @@ ordered_json ToJson(const ManifestStream& stream) {
 
 ordered_json MapToJson(const std::map<std::string, std::string>& map) {
   ordered_json json = ordered_json::object();
-  for (const auto& [key, value] : map) json[key] = value;
+  // Not by key, which would look through all there are.
+  auto& members = json.get_ref<ordered_json::object_t&>();
+  for (const auto& [key, value] : map) members.ordered_json::object_t::Container::emplace_back(key, value);
   return json;
 }
 
@@ -144,25 +149,25 @@ ordered_json ToJson(const ManifestAgent& agent) {
 // **Thread:** any. **Owns:** nothing.
 class Fields {
  public:
-  Fields(const ordered_json& object, std::string where, Status& status)
+  Fields(const json& object, std::string where, Status& status)
       : object_(object), where_(std::move(where)), status_(status) {
     if (!object.is_object()) Complain("", "an object");
   }
 
   void Take(const char* key, std::string& out) const {
-    Visit(key, [&](const ordered_json& value) {
+    Visit(key, [&](const json& value) {
       if (!value.is_string()) return Complain(key, "a text");
       out = value.get_ref<const std::string&>();
     });
   }
   void Take(const char* key, double& out) const {
-    Visit(key, [&](const ordered_json& value) {
+    Visit(key, [&](const json& value) {
       if (!value.is_number()) return Complain(key, "a number");
       out = value.get<double>();
     });
   }
   void Take(const char* key, bool& out) const {
-    Visit(key, [&](const ordered_json& value) {
+    Visit(key, [&](const json& value) {
       if (!value.is_boolean()) return Complain(key, "true or false");
       out = value.get<bool>();
     });
@@ -170,19 +175,19 @@ class Fields {
   template <typename Integer>
   requires std::is_integral_v<Integer>
   void Take(const char* key, Integer& out) const {
-    Visit(key, [&](const ordered_json& value) {
+    Visit(key, [&](const json& value) {
       if (!TakeInteger(value, out)) Complain(key, "an integer that fits");
     });
   }
   void Take(const char* key, std::map<std::string, std::string>& out) const {
-    Visit(key, [&](const ordered_json& value) {
+    Visit(key, [&](const json& value) {
       if (!value.is_object()) return Complain(key, "an object");
       const Fields fields(value, where_ + key + '.', status_);
       for (const auto& item : value.items()) fields.Take(item.key().c_str(), out[item.key()]);
     });
   }
   void Take(const char* key, ManifestTicks& out) const {
-    Visit(key, [&](const ordered_json& value) {
+    Visit(key, [&](const json& value) {
       const Fields fields(value, where_ + key + '.', status_);
       fields.Take("ticks", out.ticks);
       fields.Take("raw_ns", out.raw_ns);
@@ -190,7 +195,7 @@ class Fields {
     });
   }
   void Take(const char* key, ManifestAged& out) const {
-    Visit(key, [&](const ordered_json& value) {
+    Visit(key, [&](const json& value) {
       const Fields fields(value, where_ + key + '.', status_);
       fields.Take("slices", out.slices);
       fields.Take("bytes", out.bytes);
@@ -202,18 +207,17 @@ class Fields {
   // Calls `take_item` for every element of a list.
   template <typename TakeItem>
   void TakeList(const char* key, TakeItem take_item) const {
-    Visit(key, [&](const ordered_json& value) {
+    Visit(key, [&](const json& value) {
       if (!value.is_array()) return Complain(key, "a list");
       size_t index = 0;
-      for (const ordered_json& item : value)
-        take_item(item, where_ + key + '[' + std::to_string(index++) + "].");
+      for (const json& item : value) take_item(item, where_ + key + '[' + std::to_string(index++) + "].");
     });
   }
   template <typename T>
   void Take(const char* key, std::vector<T>& out) const {
-    TakeList(key, [&](const ordered_json& item, const std::string& where) {
+    TakeList(key, [&](const json& item, const std::string& where) {
       // Fields does the checking of a value too, so give it an object of one.
-      const ordered_json wrapped = {{"value", item}};
+      const json wrapped = {{"value", item}};
       T value{};
       Fields(wrapped, where, status_).Take("value", value);
       out.push_back(std::move(value));
@@ -233,7 +237,7 @@ class Fields {
   }
 
   template <typename Integer>
-  static bool TakeInteger(const ordered_json& value, Integer& out) {
+  static bool TakeInteger(const json& value, Integer& out) {
     if (value.is_number_unsigned()) {
       const auto number = value.get<uint64_t>();
       if (number > static_cast<uint64_t>(std::numeric_limits<Integer>::max())) return false;
@@ -247,7 +251,7 @@ class Fields {
     return true;
   }
 
-  const ordered_json& object_;
+  const json& object_;
   std::string where_;
   Status& status_;
 };
@@ -297,7 +301,7 @@ ManifestStream TakeStream(const Fields& fields, Status& status) {
   fields.Take("records", stream.records);
   fields.Take("lost_records", stream.lost_records);
   fields.Take("lost_bytes", stream.lost_bytes);
-  fields.TakeList("losses", [&](const ordered_json& item, const std::string& where) {
+  fields.TakeList("losses", [&](const json& item, const std::string& where) {
     stream.losses.push_back(TakeLoss(Fields(item, where, status)));
   });
   fields.Take("aged", stream.aged);
@@ -340,7 +344,7 @@ ManifestAgent TakeAgent(const Fields& fields, Status& status) {
   fields.Take("lost_without_lane", agent.lost_without_lane);
   fields.Take("names_lost", agent.names_lost);
   fields.Take("names_damaged", agent.names_damaged);
-  fields.TakeList("lanes", [&](const ordered_json& item, const std::string& where) {
+  fields.TakeList("lanes", [&](const json& item, const std::string& where) {
     const Fields lane(item, where, status);
     ManifestLane& taken = agent.lanes.emplace_back();
     lane.Take("lane", taken.lane);
@@ -349,7 +353,7 @@ ManifestAgent TakeAgent(const Fields& fields, Status& status) {
     lane.Take("write_lost", taken.write_lost);
     lane.Take("damaged_slots", taken.damaged_slots);
   });
-  fields.TakeList("step_windows", [&](const ordered_json& item, const std::string& where) {
+  fields.TakeList("step_windows", [&](const json& item, const std::string& where) {
     const Fields window(item, where, status);
     ManifestStepWindow& taken = agent.step_windows.emplace_back();
     window.Take("cycle", taken.cycle);
@@ -415,11 +419,17 @@ std::string WriteManifest(const Manifest& manifest) {
 }
 
 base::Result<Manifest> ParseManifest(std::string_view text) {
-  const ordered_json json = ordered_json::parse(text, nullptr, false);
-  if (json.is_discarded()) return Status(Code::kInvalidArgument, "manifest: no JSON");
+  // Of a user's folder, so it may be anything.
+  if (!IsBounded(text, kMostManifestItems, kMostManifestDepth)) {
+    return Status(Code::kInvalidArgument,
+                  "manifest: no manifest has so much in it: more than " + std::to_string(kMostManifestItems) +
+                      " values, or deeper than " + std::to_string(kMostManifestDepth));
+  }
+  const json all = json::parse(text, nullptr, false);
+  if (all.is_discarded()) return Status(Code::kInvalidArgument, "manifest: no JSON");
   Status status;
   Manifest manifest;
-  const Fields fields(json, "", status);
+  const Fields fields(all, "", status);
   fields.Take("version", manifest.version);
   if (status.ok() && (manifest.version < 1 || manifest.version > kManifestVersion)) {
     return Status(Code::kUnimplemented, "manifest: version " + std::to_string(manifest.version) +
@@ -438,7 +448,7 @@ base::Result<Manifest> ParseManifest(std::string_view text) {
   fields.Take("driver_path", manifest.driver_path);
   fields.Take("driver_api_version", manifest.driver_api_version);
   fields.Take("pids", manifest.pids);
-  fields.TakeList("pid_end", [&](const ordered_json& item, const std::string& where) {
+  fields.TakeList("pid_end", [&](const json& item, const std::string& where) {
     const Fields end(item, where, status);
     int64_t pid = 0;
     end.Take("pid", pid);
@@ -451,20 +461,20 @@ base::Result<Manifest> ParseManifest(std::string_view text) {
   fields.Take("previous", manifest.previous);
   fields.Take("next", manifest.next);
   fields.Take("removed", manifest.removed);
-  fields.TakeList("kinds", [&](const ordered_json& item, const std::string& where) {
+  fields.TakeList("kinds", [&](const json& item, const std::string& where) {
     manifest.kinds.push_back(TakeKind(Fields(item, where, status)));
   });
-  fields.TakeList("streams", [&](const ordered_json& item, const std::string& where) {
+  fields.TakeList("streams", [&](const json& item, const std::string& where) {
     manifest.streams.push_back(TakeStream(Fields(item, where, status), status));
   });
-  fields.TakeList("pauses", [&](const ordered_json& item, const std::string& where) {
+  fields.TakeList("pauses", [&](const json& item, const std::string& where) {
     const Fields pause(item, where, status);
     ManifestPause& taken = manifest.pauses.emplace_back();
     pause.Take("from_ns", taken.from_ns);
     pause.Take("to_ns", taken.to_ns);
     pause.Take("reason", taken.reason);
   });
-  fields.TakeList("perturbations", [&](const ordered_json& item, const std::string& where) {
+  fields.TakeList("perturbations", [&](const json& item, const std::string& where) {
     const Fields perturbation(item, where, status);
     ManifestPerturbation& taken = manifest.perturbations.emplace_back();
     perturbation.Take("kind", taken.kind);
@@ -473,10 +483,10 @@ base::Result<Manifest> ParseManifest(std::string_view text) {
     perturbation.Take("to_ns", taken.to_ns);
     perturbation.Take("device", taken.device);
   });
-  fields.TakeList("clocks", [&](const ordered_json& item, const std::string& where) {
+  fields.TakeList("clocks", [&](const json& item, const std::string& where) {
     manifest.clocks.push_back(TakeClock(Fields(item, where, status)));
   });
-  fields.TakeList("agents", [&](const ordered_json& item, const std::string& where) {
+  fields.TakeList("agents", [&](const json& item, const std::string& where) {
     manifest.agents.push_back(TakeAgent(Fields(item, where, status), status));
   });
   fields.Take("settings", manifest.settings);

@@ -14,6 +14,9 @@
 namespace profd::format {
 
 inline constexpr int kManifestVersion = 1;
+// Far more than there is in a true one: 200 streams with 1000 losses each are a million values.
+inline constexpr size_t kMostManifestItems = 2'000'000;
+inline constexpr size_t kMostManifestDepth = 8;
 
 struct ManifestKind {
   std::string kind, unit;

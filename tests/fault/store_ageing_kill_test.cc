@@ -7,12 +7,12 @@
 #include <random>
 
 #include "base/clock.h"
-#include "daemon/store/spool/recovery.h"
 #include "daemon/store/trace_writer.h"
 #include "format/directory/own_folder.h"
 #include "format/directory/prof_dir.h"
 #include "format/records/device.h"
 #include "tests/fault/victim.h"
+#include "tests/unit/store/recover_all.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
@@ -140,7 +140,7 @@ TEST(StoreAgeingKill, CountsAreExactAfterAKillAtAnyMoment) {
     RunAndKill("StoreAgeingKill.DISABLED_Victim", kDirectory, spool / "user",
                std::chrono::microseconds(random() % 100'000));
     if (::testing::Test::HasFailure()) return;
-    const auto recovered = RecoverSpool(spool, base::WallNs(), [](auto&&...) { return true; });
+    const auto recovered = RecoverAll(spool, [](auto&&...) { return true; });
     ASSERT_EQ(recovered.size(), 1U);
     EXPECT_TRUE(recovered[0].sealed);
     for (const std::string& remark : recovered[0].remarks) ADD_FAILURE() << remark;

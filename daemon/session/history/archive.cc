@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -23,6 +26,7 @@ using store::Kept;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kTryAgainNs = 10 * kSecond;
 constexpr uint64_t kCheckAgeEveryS = 3600;
+constexpr uint64_t kMeasureEveryNs = 10 * kSecond;
 constexpr uint64_t kRoomComesWithinNs = kSecond;
 
 Result<store::Space> SpaceOfSpool(const std::string& spool) {
@@ -66,6 +70,7 @@ void Archive::Begin(std::function<void()> counted) {
           for (const auto& [uid, bytes] : found->other_bytes) {
             UserQuota(uid, std::to_string(uid))->Change(0, bytes);
             spool_->Change(0, bytes);
+            other_bytes_[uid] = bytes;
           }
           counted();
           --taking_;
@@ -327,6 +332,54 @@ void Archive::Tidy() {
   });
 }
 
+bool Archive::MeasureFirst(uint64_t free_bytes, uint64_t matters_bytes) {
+  if (timers_.RawNs() < next_measure_ns_ && free_bytes + matters_bytes >= free_then_) {
+    free_then_ = std::max(free_then_, free_bytes);
+    return false;
+  }
+  free_then_ = free_bytes;
+  aside_.Run([this, alive = std::weak_ptr(alive_), spool = config_.store.spool] {
+    const auto sizes = store::MeasureFolders(spool);
+    return [this, alive, sizes] {
+      if (alive.expired()) return;
+      TakeSizes(sizes);
+      next_measure_ns_ = timers_.RawNs() + kMeasureEveryNs;
+      tidying_ = false;
+      Tidy();
+    };
+  });
+  return true;
+}
+
+void Archive::TakeSizes(const std::map<std::string, store::FolderSize>& sizes) {
+  for (const auto& [user, size] : sizes) {
+    names_[size.uid] = user;
+    const auto& quota = UserQuota(size.uid, user);
+    uint64_t& other = other_bytes_[size.uid];
+    const uint64_t of_sessions = quota->used_bytes() - std::min(quota->used_bytes(), other);
+    const uint64_t now = size.bytes - std::min(size.bytes, of_sessions);
+    quota->Change(other, now);
+    spool_->Change(other, now);
+    other = now;
+  }
+}
+
+void Archive::Blame(const store::Pressure& pressure) {
+  const std::optional<uid_t> uid = pressure.excess > 0 ? store::HoldsTooMuch(pressure) : std::nullopt;
+  if (!uid) return tidier_->Blame("");
+  const auto named = names_.find(*uid);
+  const std::string user = named == names_.end() ? std::to_string(*uid) : named->second;
+  std::array<char, 32> size{};
+  std::snprintf(size.data(), size.size(), "%.1f GB",
+                static_cast<double>(pressure.holdings.at(*uid).fixed_bytes) / 1e9);
+  const std::string holder = "user " + user + " holds " + size.data() + " that are not profd's to remove";
+  if (tidier_->blamed().empty()) {
+    base::LogWarn("the spool's file system is full: " + holder +
+                  "; nothing of others is removed for it: see to " + config_.store.spool + "/" + user);
+  }
+  tidier_->Blame(holder);
+}
+
 void Archive::TidyOnce(const Result<store::Space>& space, uint64_t calls) {
   store::Pressure pressure;
   pressure.wall_ns = timers_.WallNs();
@@ -338,8 +391,17 @@ void Archive::TidyOnce(const Result<store::Space>& space, uint64_t calls) {
   if (space.ok()) {
     const uint64_t keep = store::KeepFreeBytes(config_.store.keep_free_bytes, space->total_bytes);
     const uint64_t wanted = early ? keep + keep / 2 : keep / 2;
-    if (space->free_bytes < wanted) pressure.excess = std::max(pressure.excess, wanted - space->free_bytes);
+    if (space->free_bytes < wanted) {
+      if (MeasureFirst(space->free_bytes, keep / 8)) return;
+      pressure.excess = std::max(pressure.excess, wanted - space->free_bytes);
+    }
+    pressure.fair_bytes = space->total_bytes / std::max<size_t>(1, users_.size());
   }
+  for (const auto& [uid, quota] : users_) pressure.holdings[uid] = {quota->used_bytes(), other_bytes_[uid]};
+  for (const Kept& kept : kept_) {
+    if (kept.pinned) pressure.holdings[kept.uid].fixed_bytes += kept.disk_bytes;
+  }
+  Blame(pressure);
   const auto next = store::ChooseNextToGo(kept_, pressure);
   if (!next) {
     tidying_ = false;

@@ -31,7 +31,7 @@ class Archive {
           Removed removed);
 
   // Looks through the spool, once: after its recovery. `counted` before anything is removed.
-  void Begin(std::function<void()> counted);
+  void Begin(std::function<void()> counted = [] {});
   // What bounds a new session of `caller` that writes into `parent`.
   std::vector<std::shared_ptr<store::Bound>> BoundsFor(const auth::Caller& caller, int parent, bool in_spool);
   // A session and its directories; those outside of the spool are left out of everything here.
@@ -50,6 +50,8 @@ class Archive {
   // What the directories of a session that has ended take on disk.
   uint64_t DiskBytes(const Whole& session) const;
   bool Pinned(const std::string& session, uid_t uid) const { return pinned_.contains({uid, session}); }
+  // Who holds the room of the spool that is short: "user X holds …"; "": nobody does.
+  std::string blamed() const { return tidier_->blamed(); }
   void Pin(const Whole& session, bool pinned, std::function<void(base::Status)> done);
   void Remove(const Whole& session, std::function<void(base::Status)> done);
   // Copies the directories of an ended session to `to`, each then leaves the spool: `moved` is told of every
@@ -83,6 +85,12 @@ class Archive {
   // for room that is early enough for him not to age; else only what is beyond the slack.
   void Tidy();
   void TidyOnce(const base::Result<store::Space>& space, uint64_t calls);
+  // Looks at what users' folders really take: while room is short now and then, and when more of it is gone
+  // than matters. False: that is known.
+  bool MeasureFirst(uint64_t free_bytes, uint64_t matters_bytes);
+  void TakeSizes(const std::map<std::string, store::FolderSize>& sizes);
+  // Says who holds too much; "": nobody.
+  void Blame(const store::Pressure& pressure);
   void CheckAge();
 
   base::Timers& timers_;
@@ -92,6 +100,10 @@ class Archive {
   std::shared_ptr<store::Tidier> tidier_;
   std::shared_ptr<store::Quota> spool_;
   std::map<uid_t, std::shared_ptr<store::Quota>> users_;
+  std::map<uid_t, uint64_t> other_bytes_;  // in users' folders, counted for their quotas, but not profd's
+  std::map<uid_t, std::string> names_;
+  uint64_t next_measure_ns_ = 0;  // raw
+  uint64_t free_then_ = 0;        // of the file system, the most since they were measured
   std::vector<store::Kept> kept_;
   std::set<std::pair<uid_t, std::string>> pinned_;
   std::set<std::pair<uid_t, std::string>> moving_;

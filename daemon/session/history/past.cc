@@ -1,19 +1,17 @@
 #include "daemon/session/history/past.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/unique_fd.h"
 #include "daemon/base/log.h"
 #include "daemon/driver/offers.h"
+#include "daemon/session/history/shares.h"
+#include "daemon/store/files/user_folder.h"
 #include "daemon/store/spool/recovery.h"
 #include "format/directory/manifest.h"
 #include "format/directory/own_folder.h"
-#include "format/directory/prof_dir.h"
 #include "format/kind.h"
 #include "format/mend/files.h"
 
@@ -21,27 +19,10 @@ namespace profd::session {
 
 namespace {
 
-constexpr size_t kMaxManifestBytes = 16u << 20;
-
-// A user may have made millions of directories that are called like one.
-constexpr size_t kMostFound = 10'000;
-
-// The directory `path` below `at`, which no user's link may lead away from.
-base::UniqueFd OpenBelow(int at, const char* path) {
-  return base::UniqueFd(::openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-}
-
-std::optional<std::string> ReadWhole(int at, const std::string& path) {
-  const base::UniqueFd fd(::openat(at, path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  struct stat facts {};
-  if (!fd || ::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
-  if (static_cast<size_t>(facts.st_size) > kMaxManifestBytes) return std::nullopt;
-  std::string text(static_cast<size_t>(facts.st_size), '\0');
-  const ssize_t got = ::read(fd.get(), text.data(), text.size());
-  if (got < 0) return std::nullopt;
-  text.resize(static_cast<size_t>(got));
-  return text;
-}
+constexpr uint64_t kUserPatienceNs = 30'000'000'000;
+constexpr size_t kMostSaid = 16;
+// Of what a user's manifests say: a true one says some KB.
+constexpr size_t kMostBytesOfUser = 16u << 20;
 
 Verdict ToVerdict(const std::string& name) {
   for (const Verdict verdict : {Verdict::kStarted, Verdict::kPending, Verdict::kSkipped, Verdict::kFailed}) {
@@ -152,74 +133,104 @@ void Join(SessionInfo& session, SessionInfo earlier) {
   }
 }
 
+// What a session takes in profd's memory, about: a user may have written its manifest.
+size_t SizeOf(const SessionInfo& info) {
+  constexpr size_t kEach = 64;  // of a text or a number, with what holds it
+  size_t bytes = 1024 + info.name.size() + info.user.size();
+  for (const auto& [key, value] : info.labels) bytes += 2 * kEach + key.size() + value.size();
+  for (const std::string& directory : info.directories) bytes += kEach + directory.size();
+  for (const std::string& reason : info.degraded) bytes += kEach + reason.size();
+  for (const std::string& warning : info.warnings) bytes += kEach + warning.size();
+  for (const KindState& kind : info.kinds) bytes += 4 * kEach + kind.unit.size() + kind.reason.size();
+  for (const Pause& pause : info.pauses) bytes += kEach + pause.reason.size();
+  for (const Perturbation& found : info.perturbations) bytes += 2 * kEach + found.text.size();
+  return bytes + info.pids.size() * sizeof(pid_t);
+}
+
+// What has been read of a user's sessions, newest first.
+struct PastOfUser {
+  std::vector<SessionInfo> sessions;
+  std::map<std::string, size_t> places;  // by id
+  size_t bytes = 0;
+  size_t said = 0;
+
+  void Add(SessionInfo found) {
+    bytes += SizeOf(found);
+    if (bytes > kMostBytesOfUser) return;
+    if (const auto later = places.find(found.id); later != places.end()) {
+      Join(sessions[later->second], std::move(found));
+    } else if (sessions.size() < PastSessions::kMostOfUser) {
+      places.emplace(found.id, sessions.size());
+      sessions.push_back(std::move(found));
+    }
+  }
+};
+
+std::optional<SessionInfo> ReadDirectory(const store::UserFolder& folder, const std::string& path,
+                                         const std::string& name) {
+  const base::UniqueFd dir = mend::OpenDir(folder.dir(), name, folder.uid());
+  const base::UniqueFd own = mend::OpenDir(dir.get(), format::OwnFolderIn(dir.get()), folder.uid());
+  const auto text = own ? mend::ReadSmall(own.get(), format::kManifestFile) : std::nullopt;
+  if (!text) return std::nullopt;
+  const auto manifest = format::ParseManifest(*text);
+  if (!manifest.ok()) return std::nullopt;
+  return FromManifest(*manifest, path + "/" + name, folder.uid());
+}
+
 }  // namespace
 
-void RecoverPastSessions(const std::string& spool, uint64_t before_wall_ns) {
-  for (const mend::Mended& one : store::RecoverSpool(spool, before_wall_ns, IsFileOf)) {
+void ReadPast(const std::string& spool, uint64_t before_wall_ns,
+              const std::function<void(std::vector<SessionInfo>)>& take) {
+  std::map<std::string, PastOfUser> users;
+  const auto say = [](const mend::Mended& one) {
     if (one.sealed) {
       base::LogInfo(one.directory + ": was left open by a profd that ended; sealed as interrupted, " +
                     std::to_string(one.cut_bytes) + " bytes cut that were no whole record");
     }
     for (const std::string& remark : one.remarks) base::LogWarn(one.directory + ": " + remark);
-  }
-}
-
-std::vector<SessionInfo> ReadPastSessions(const std::string& spool, size_t most) {
-  struct Found {
-    std::string user, name;
   };
-  // The name carries the time after the number.
-  const auto is_newer = [](const Found& a, const Found& b) { return a.name.substr(12) > b.name.substr(12); };
-  std::vector<Found> found;
-  const base::UniqueFd root = OpenBelow(AT_FDCWD, spool.c_str());
-  mend::Entries users(root.get());
-  for (std::string user; root && users.Next(user);) {
-    if (user.starts_with('.')) continue;
-    const base::UniqueFd dir = OpenBelow(root.get(), user.c_str());
-    if (!dir) continue;
-    // Each user's newest: nobody's make another's disappear.
-    std::vector<Found> of_user;
-    mend::Entries entries(dir.get());
-    for (std::string name; entries.Next(name);) {
-      if (!format::IsProfDirName(name)) continue;
-      of_user.push_back({user, name});
-      if (of_user.size() < 2 * kMostFound) continue;
-      std::nth_element(of_user.begin(), of_user.begin() + kMostFound, of_user.end(), is_newer);
-      of_user.resize(kMostFound);
+  store::FolderVisit visit;
+  visit.directory = [&](const store::UserFolder& folder, const std::string& user, const std::string& name) {
+    const std::string path = spool + "/" + user;
+    const auto mended = store::RecoverDirectory(folder, path, name, before_wall_ns, IsFileOf);
+    PastOfUser& past = users[user];
+    // A user can make more of them than a log should hold.
+    if (mended && past.said++ < kMostSaid) say(*mended);
+    if (auto found = ReadDirectory(folder, path, name)) past.Add(std::move(*found));
+  };
+  visit.done = [&](const std::string& user, uid_t, size_t left) {
+    if (left > 0) {
+      base::LogWarn(spool + "/" + user + ": there is too much to look through; the " + std::to_string(left) +
+                    " oldest directories at the next start");
     }
-    found.insert(found.end(), of_user.begin(), of_user.end());
-  }
-  std::sort(found.begin(), found.end(), is_newer);
-  std::vector<SessionInfo> sessions;
-  for (const Found& entry : found) {
-    const base::UniqueFd user(
-        ::openat(root.get(), entry.user.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    const base::UniqueFd dir(
-        ::openat(user.get(), entry.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    const base::UniqueFd ours(::openat(dir.get(), format::OwnFolderIn(dir.get()).c_str(),
-                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    struct stat facts {};
-    if (!ours || ::fstat(dir.get(), &facts) != 0) continue;
-    const auto text = ReadWhole(ours.get(), format::kManifestFile);
-    if (!text) continue;
-    const auto manifest = format::ParseManifest(*text);
-    if (!manifest.ok()) continue;
-    SessionInfo found_here =
-        FromManifest(*manifest, spool + "/" + entry.user + "/" + entry.name, facts.st_uid);
-    const auto later = std::find_if(sessions.begin(), sessions.end(), [&](const SessionInfo& session) {
-      return session.id == found_here.id && session.uid == found_here.uid;
-    });
-    if (later != sessions.end()) {
-      Join(*later, std::move(found_here));
-    } else if (sessions.size() < most) {
-      sessions.push_back(std::move(found_here));
-    }
-  }
-  return sessions;
+    take(std::move(users[user].sessions));
+    users.erase(user);
+  };
+  visit.failed = [](const std::string&, const base::Status& why) { base::LogWarn(why.message()); };
+  store::VisitFolders(spool, kUserPatienceNs, visit);
 }
 
 std::string MovedTo(const std::string& directory, const std::string& output) {
   return output + directory.substr(directory.rfind('/'));
+}
+
+void PastSessions::Add(std::vector<SessionInfo> of_user) {
+  sessions_.insert(sessions_.end(), std::make_move_iterator(of_user.begin()),
+                   std::make_move_iterator(of_user.end()));
+  // The name of a directory carries the time after the number.
+  const auto time = [](const SessionInfo& info) {
+    return std::string_view(info.directory)
+        .substr(std::min(info.directory.rfind('/') + 13, info.directory.size()));
+  };
+  std::stable_sort(sessions_.begin(), sessions_.end(),
+                   [&](const SessionInfo& a, const SessionInfo& b) { return time(a) > time(b); });
+  std::vector<Share> newest_first;
+  for (const SessionInfo& info : sessions_) newest_first.push_back({info.uid, SizeOf(info)});
+  std::vector<Share> oldest_first(newest_first.rbegin(), newest_first.rend());
+  while (const auto next = NextToForget(oldest_first, {kMostOfUser, kMostOfAll, kMostBytesOfAll})) {
+    oldest_first.erase(oldest_first.begin() + static_cast<ptrdiff_t>(*next));
+    sessions_.erase(sessions_.end() - 1 - static_cast<ptrdiff_t>(*next));
+  }
 }
 
 void PastSessions::Forget(const std::string& session) {

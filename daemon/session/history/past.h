@@ -1,7 +1,9 @@
 // Sessions of earlier lives of profd, read from the manifests in the spool.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,12 +12,11 @@
 
 namespace profd::session {
 
-// Seals what an earlier life left open (store/recovery.h); says in the log what it did. Blocks on the disk.
-void RecoverPastSessions(const std::string& spool, uint64_t before_wall_ns);
-
-// Newest first, at most `most`. A manifest that still says "running" belongs to a profd that was killed:
-// interrupted. Blocks on the disk.
-std::vector<SessionInfo> ReadPastSessions(const std::string& spool, size_t most);
+// Seals what an earlier life left open (store/spool/recovery.h), and says in the log what it did. A manifest
+// that still says "running" belongs to a profd that was killed: interrupted. Users' folders take turns;
+// `take` is given what is a user's, newest first, when that user's folder has been read. Blocks on the disk.
+void ReadPast(const std::string& spool, uint64_t before_wall_ns,
+              const std::function<void(std::vector<SessionInfo>)>& take);
 
 // Where a directory of the spool is after it was moved to `output`.
 std::string MovedTo(const std::string& directory, const std::string& output);
@@ -23,7 +24,11 @@ std::string MovedTo(const std::string& directory, const std::string& output);
 // **Thread:** ctl. What became of them since.
 class PastSessions {
  public:
-  void Set(std::vector<SessionInfo> sessions) { sessions_ = std::move(sessions); }
+  // The newest of each user; of all together less of those who have most.
+  static constexpr size_t kMostOfUser = 256, kMostOfAll = 4096, kMostBytesOfAll = 128u << 20;
+
+  void Add(std::vector<SessionInfo> of_user);
+  // Newest first.
   const std::vector<SessionInfo>& all() const { return sessions_; }
   // It goes on.
   void Forget(const std::string& session);

@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/status.h"
@@ -28,5 +30,18 @@ class UserFolder {
   uid_t uid_ = 0;
   bool entered_ = false;
 };
+
+// What VisitFolders() calls, all of it on its thread, with the rights of the folder's user but for `done`.
+struct FolderVisit {
+  // Every PROF directory of a user's, the newest first.
+  std::function<void(const UserFolder&, const std::string& user, const std::string& name)> directory;
+  // After the last one. `left`: there were so many more, for which the user's time was too short.
+  std::function<void(const std::string& user, uid_t uid, size_t left)> done;
+  std::function<void(const std::string& user, const base::Status&)> failed;  // instead of `done`
+};
+// The folders take turns, so what is in one keeps the others waiting no longer than they need themselves.
+// Each may take `patience_ns` in all. Blocks on the disk; `now_ns` is for tests.
+void VisitFolders(const std::string& spool, uint64_t patience_ns, const FolderVisit& visit,
+                  const std::function<uint64_t()>& now_ns = {});
 
 }  // namespace profd::store

@@ -31,6 +31,16 @@ void Tidier::Renew() {
   next_call_ns_.store(0, std::memory_order_relaxed);
 }
 
+void Tidier::Blame(const std::string& holder) {
+  const std::lock_guard lock(mutex_);
+  blamed_ = holder;
+}
+
+std::string Tidier::blamed() const {
+  const std::lock_guard lock(mutex_);
+  return blamed_;
+}
+
 uint64_t Quota::SlackOf(uint64_t limit_bytes) { return std::min(kMostSlack, limit_bytes / 16); }
 
 uint64_t Quota::Excess(uint64_t more) {
@@ -45,6 +55,11 @@ uint64_t Quota::Excess(uint64_t more) {
 
 uint64_t KeepFreeBytes(uint64_t configured, uint64_t total_bytes) {
   return std::max(kLeastKept, configured > 0 ? configured : std::min(kMostKept, total_bytes / 50));
+}
+
+std::string FreeSpace::what() const {
+  const std::string blamed = tidier_ ? tidier_->blamed() : "";
+  return blamed.empty() ? what_ : what_ + ", of which " + blamed + ",";
 }
 
 void FreeSpace::Change(uint64_t before, uint64_t after) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "base/status.h"
@@ -29,6 +30,9 @@ class Tidier {
   // There is more room than there was, or more that may go.
   void Renew();
   uint64_t renewals() const { return renewals_.load(std::memory_order_relaxed); }
+  // Who holds the room that is short, so that nothing of others goes; "": nobody does.
+  void Blame(const std::string& holder);
+  std::string blamed() const;
 
  private:
   const std::function<void()> wake_;
@@ -36,6 +40,8 @@ class Tidier {
   std::atomic<uint64_t> answered_{0};
   std::atomic<uint64_t> renewals_{0};
   std::atomic<uint64_t> next_call_ns_{0};
+  mutable std::mutex mutex_;
+  std::string blamed_;
 };
 
 // **Thread:** any.
@@ -47,7 +53,7 @@ class Bound {
   // How many bytes must go before `more` may come.
   virtual uint64_t Excess(uint64_t more) = 0;
   // "the quota of user alice (store.quota_per_user_bytes)"
-  virtual const std::string& what() const = 0;
+  virtual std::string what() const = 0;
 };
 
 // At most so many bytes, of running sessions and of what is kept of earlier ones.
@@ -61,7 +67,7 @@ class Quota final : public Bound {
     used_.fetch_add(after - before, std::memory_order_relaxed);
   }
   uint64_t Excess(uint64_t more) override;
-  const std::string& what() const override { return what_; }
+  std::string what() const override { return what_; }
 
   uint64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
   uint64_t limit_bytes() const { return limit_.load(std::memory_order_relaxed); }
@@ -91,7 +97,8 @@ class FreeSpace final : public Bound {
   void Change(uint64_t before, uint64_t after) override;
   // **Thread:** the writer's.
   uint64_t Excess(uint64_t more) override;
-  const std::string& what() const override { return what_; }
+  // With who holds it, where that is one user.
+  std::string what() const override;
 
  private:
   // What is left of it once `more` has come.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -38,6 +39,8 @@ constexpr char kPin[] = "pinned";
 constexpr char kGoing[] = ".removed_";
 // Deeper than anything that profd makes; a user may have put more below.
 constexpr int kMaxDepth = 32;
+// What is not looked at by then counts for the user's quota, and nothing removes it until the next start.
+constexpr uint64_t kUserPatienceNs = 30'000'000'000;
 
 uint64_t BlocksIn(int dir, int depth) {
   struct stat facts {};
@@ -104,33 +107,44 @@ Result<Kept> Look(const UserFolder& folder, const std::string& user, const std::
 
 KeptSpool ScanSpool(const std::string& spool) {
   KeptSpool all;
+  std::map<std::string, uint64_t> of_sessions;
+  FolderVisit visit;
+  visit.directory = [&](const UserFolder& folder, const std::string& user, const std::string& name) {
+    Result<Kept> kept = Look(folder, user, name);
+    if (kept.ok()) {
+      of_sessions[user] += kept->disk_bytes;
+      all.kept.push_back(std::move(kept).value());
+    } else if (kept.status().code() == Code::kFailedPrecondition) {
+      const UniqueFd running = OpenDir(folder.dir(), name, folder.uid());  // its session counts it
+      if (running) of_sessions[user] += BlocksIn(running.get(), 0);
+    }
+  };
+  visit.done = [&](const std::string& user, uid_t uid, size_t) {
+    const Result<UserFolder> folder = UserFolder::Enter(spool, user);
+    if (!folder.ok()) return;
+    Entries entries(folder->dir());
+    for (std::string name; entries.Next(name);) {
+      if (name.starts_with(kGoing)) [[maybe_unused]]
+        const Status removed = RemoveTree(folder->dir(), name, 0);  // else at the next start
+    }
+    const uint64_t bytes = BlocksIn(folder->dir(), 0);
+    all.other_bytes[uid] += bytes - std::min(bytes, of_sessions[user]);
+  };
+  visit.failed = [](const std::string&, const Status&) {};  // whose past is read says it
+  VisitFolders(spool, kUserPatienceNs, visit);
+  return all;
+}
+
+std::map<std::string, FolderSize> MeasureFolders(const std::string& spool) {
+  std::map<std::string, FolderSize> sizes;
   const UniqueFd top = OpenDir(AT_FDCWD, spool, ::geteuid());
-  if (!top) return all;
+  if (!top) return sizes;
   for (const std::string& user : Names(top.get())) {
     if (user.starts_with('.')) continue;
     const Result<UserFolder> folder = UserFolder::Enter(spool, user);
-    if (!folder.ok()) continue;
-    uint64_t of_sessions = 0;
-    Entries entries(folder->dir());
-    for (std::string name; entries.Next(name);) {
-      if (name.starts_with(kGoing)) {
-        [[maybe_unused]] const Status removed = RemoveTree(folder->dir(), name, 0);  // else at the next start
-        continue;
-      }
-      if (!format::IsProfDirName(name)) continue;
-      Result<Kept> kept = Look(*folder, user, name);
-      if (kept.ok()) {
-        of_sessions += kept->disk_bytes;
-        all.kept.push_back(std::move(kept).value());
-      } else if (kept.status().code() == Code::kFailedPrecondition) {
-        const UniqueFd running = OpenDir(folder->dir(), name, folder->uid());  // its session counts it
-        if (running) of_sessions += BlocksIn(running.get(), 0);
-      }
-    }
-    const uint64_t bytes = BlocksIn(folder->dir(), 0);
-    all.other_bytes[folder->uid()] += bytes - std::min(bytes, of_sessions);
+    if (folder.ok()) sizes[user] = {folder->uid(), BlocksIn(folder->dir(), 0)};
   }
-  return all;
+  return sizes;
 }
 
 Result<Kept> FindKept(const std::string& spool, const std::string& user, const std::string& name) {

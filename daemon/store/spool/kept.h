@@ -2,6 +2,7 @@
 // user's folder is untrusted, and done with that user's rights.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,12 @@ struct KeptSpool {
 // Directories whose manifest says that they are being written are not among them. Finishes removals that were
 // cut short.
 KeptSpool ScanSpool(const std::string& spool);
+// What users' folders take on disk, whatever is in them, by the name of the folder.
+struct FolderSize {
+  uid_t uid = 0;
+  uint64_t bytes = 0;
+};
+std::map<std::string, FolderSize> MeasureFolders(const std::string& spool);
 base::Result<Kept> FindKept(const std::string& spool, const std::string& user, const std::string& name);
 
 // What a manifest said of what was removed.

@@ -3,16 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
+#include "daemon/store/files/user_folder.h"
 #include "format/mend/mend.h"
 
 namespace profd::store {
 
-// Blocks on the disk: on a thread of its own, whose identity it changes and sets back. Directories that began
-// at `before_wall_ns` or later are this profd's own.
-std::vector<mend::Mended> RecoverSpool(const std::string& spool, uint64_t before_wall_ns,
-                                       const mend::IsFileOf& is_file_of);
+// None: nothing was to be done. A directory that began at `before_wall_ns` or later is this profd's own.
+// Blocks on the disk.
+std::optional<mend::Mended> RecoverDirectory(const UserFolder& folder, const std::string& path,
+                                             const std::string& name, uint64_t before_wall_ns,
+                                             const mend::IsFileOf& is_file_of);
 
 }  // namespace profd::store

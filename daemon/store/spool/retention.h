@@ -30,10 +30,22 @@ struct Pressure {
   uint64_t max_age_ns = 0;                  // 0 = any
   std::map<uid_t, uint64_t> excess_by_uid;  // of a user's quota
   uint64_t excess = 0;                      // of the whole spool: its quota, or the room that stays free
+  // What a user's folder takes on disk.
+  struct Holding {
+    uint64_t bytes = 0;
+    uint64_t fixed_bytes = 0;  // of these: not profd's, or pinned
+  };
+  std::map<uid_t, Holding> holdings;
+  uint64_t fair_bytes = UINT64_MAX;  // of the file system, for each of them
 };
 
+// Who holds more than a fair share with what profd may not remove; the one with most. While there is such a
+// user, what others have does not go for the room of all.
+std::optional<uid_t> HoldsTooMuch(const Pressure& pressure);
+
 // Index in `kept`, with the reason in words; none: nothing has to go, or nothing may. Sealed sessions first,
-// oldest first; those that a running one has left behind only when no sealed one helps.
+// those that a running one has left behind only when no sealed one helps; for the room of all, those of the
+// user whose folder takes most; of these the oldest.
 struct NextToGo {
   size_t index;
   std::string why;

@@ -173,5 +173,42 @@ TEST(Manifest, DeepNestingIsNoProblem) {
   EXPECT_FALSE(ParseManifest(std::string(100'000, '[') + std::string(100'000, ']')).ok());
 }
 
+// What a user can put there: any number of labels, lists and levels.
+TEST(Manifest, MoreThanAnyTrueOneHasIsRefused) {
+  std::string labels = R"({"session":"a","labels":{)";
+  std::string perturbations = R"({"session":"a","perturbations":[)";
+  for (size_t i = 0; i < kMostManifestItems; ++i) {
+    labels += (i == 0 ? "\"" : ",\"") + std::to_string(i) + R"(":"")";
+    perturbations += i == 0 ? "{}" : ",{}";
+  }
+  for (const std::string& json :
+       {labels + "}}", perturbations + "]}", R"({"x":[[[[[[[[1]]]]]]]]})" + std::string()}) {
+    const auto parsed = ParseManifest(json);
+    ASSERT_FALSE(parsed.ok()) << json.substr(0, 60);
+    EXPECT_THAT(parsed.status().message(), HasSubstr("no manifest has so much in it"));
+  }
+  EXPECT_TRUE(ParseManifest(R"({"name":"[[[[[[[[[[[[,,,,\"{{{{{{{{{{{{{"})").ok());
+}
+
+// 16 devices with a dozen kinds each, every one with all the losses that are told apart.
+TEST(Manifest, TheLargestTrueOneIsRead) {
+  Manifest manifest;
+  for (size_t i = 0; i < 200; ++i) {
+    ManifestStream& stream = manifest.streams.emplace_back();
+    stream.losses.resize(1000);
+  }
+  const auto parsed = ParseManifest(WriteManifest(manifest));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->streams.at(199).losses.size(), 1000U);
+}
+
+TEST(Manifest, ManyLabelsCostNoMoreEach) {
+  Manifest manifest;
+  for (int i = 0; i < 200'000; ++i) manifest.labels[std::to_string(i)] = "x";
+  const auto parsed = ParseManifest(WriteManifest(manifest));  // once some minutes
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->labels, manifest.labels);
+}
+
 }  // namespace
 }  // namespace profd::format

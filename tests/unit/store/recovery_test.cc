@@ -10,6 +10,7 @@
 #include "format/directory/prof_dir.h"
 #include "format/mend/aged_entry.h"
 #include "format/records/device.h"
+#include "tests/unit/store/recover_all.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
@@ -69,10 +70,9 @@ class RecoveryTest : public ::testing::Test {
   std::vector<mend::Mended> Recover() {
     WriteManifest();
     GiveAway();
-    return RecoverSpool(spool_, base::WallNs(),
-                        [](const std::string& kind, format::Chip chip, std::string_view file) {
-                          return chip == format::Chip::k910B && file == kind + ".data";
-                        });
+    return RecoverAll(spool_, [](const std::string& kind, format::Chip chip, std::string_view file) {
+      return chip == format::Chip::k910B && file == kind + ".data";
+    });
   }
   format::Manifest Result() const { return format::ParseManifest(Read(Manifest())).value(); }
 
@@ -133,7 +133,7 @@ TEST_F(RecoveryTest, CutsCompletesAndSeals) {
   }
 
   // A second time there is nothing to do.
-  EXPECT_TRUE(RecoverSpool(spool_, base::WallNs(), [](auto&&...) { return false; }).empty());
+  EXPECT_TRUE(RecoverAll(spool_, [](auto&&...) { return false; }).empty());
 }
 
 // A directory of an older profd.
@@ -233,7 +233,7 @@ TEST_F(RecoveryTest, WorkIsDoneWithTheUsersRights) {
   GiveAway();
   // root's own file in the user's folder: not the user's, so not touched.
   Write("device_0/data/pcie.data.0.slice_0", "root's");
-  const auto all = RecoverSpool(spool_, base::WallNs(), [](auto&&...) { return false; });
+  const auto all = RecoverAll(spool_, [](auto&&...) { return false; });
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].remarks.size(), 1U);
   EXPECT_EQ(Read("device_0/data/pcie.data.0.slice_0"), "root's");

@@ -76,5 +76,38 @@ TEST(Retention, AgeSparesThePinnedAndTheRunning) {
   EXPECT_EQ(Next(kept, pressure), "PROF_16");
 }
 
+TEST(Retention, ForTheRoomOfAllGoesTheOldestOfWhoHasMost) {
+  Pressure pressure = Now();
+  pressure.excess = 1;
+  pressure.holdings = {{1, {500, 0}}, {2, {100, 0}}};
+  EXPECT_EQ(Next({Of(1, 10), Of(2, 30), Of(1, 20)}, pressure), "PROF_20");
+  pressure.holdings[2].bytes = 501;
+  EXPECT_EQ(Next({Of(1, 10), Of(2, 30), Of(1, 20)}, pressure), "PROF_30");
+}
+
+// User 1 fills the disk with what is not profd's.
+TEST(Retention, NothingOfOthersGoesWhileOneHoldsMoreThanAFairShare) {
+  Pressure pressure = Now();
+  pressure.excess = 1;
+  pressure.fair_bytes = 300;
+  pressure.holdings = {{1, {500, 301}}, {2, {600, 0}}};
+  EXPECT_EQ(HoldsTooMuch(pressure), 1U);
+  EXPECT_EQ(Next({Of(1, 10), Of(2, 30)}, pressure), "PROF_10");
+  EXPECT_EQ(Next({Of(2, 30)}, pressure), "");
+  pressure.excess_by_uid = {{2, 1}};  // her own quota is hers
+  EXPECT_EQ(Next({Of(2, 30)}, pressure), "PROF_30");
+  pressure.excess_by_uid.clear();
+  pressure.holdings[1].fixed_bytes = 300;
+  EXPECT_EQ(HoldsTooMuch(pressure), std::nullopt);
+  EXPECT_EQ(Next({Of(2, 30)}, pressure), "PROF_30");
+}
+
+TEST(Retention, OfSeveralWhoHoldTooMuchItIsTheOneWithMost) {
+  Pressure pressure = Now();
+  pressure.fair_bytes = 100;
+  pressure.holdings = {{1, {500, 200}}, {2, {400, 400}}, {3, {900, 0}}};
+  EXPECT_EQ(HoldsTooMuch(pressure), 2U);
+}
+
 }  // namespace
 }  // namespace profd::store
