@@ -165,6 +165,11 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
   builder.SetMaxReceiveMessageSize(kMaxReceivedBytes);
   builder.SetMaxSendMessageSize(kMaxSentBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
+  // A few bytes could become very many, before anybody has asked who says them.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
   builder.SetResourceQuota(grpc::ResourceQuota("profd").Resize(kMaxBufferedBytes));
   builder.RegisterService(impl->control.service());
   builder.RegisterService(&impl->agent);

@@ -346,6 +346,11 @@ class Conduit::Impl {
       call->second.Add(piece);
     }
     user.unfinished += call->second.kept();
+    if (call->second.compressed()) {
+      Say(connection.uid,
+          "says compressed messages, which profd takes from nobody: such connections are closed");
+      connection.over = true;
+    }
     if (user.unfinished <= options_.max_unfinished_per_uid) return;
     Say(connection.uid,
         "has said as much of messages that do not end as may be: such connections are closed");

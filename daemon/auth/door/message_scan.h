@@ -1,5 +1,5 @@
-// How much of a gRPC message has come that is not whole yet, which gRPC keeps until it is. Five bytes stand
-// before each message: a flag, and its length.
+// How much of a gRPC message has come that is not whole yet, which gRPC keeps until it is, and whether one is
+// compressed. Five bytes stand before each message: a flag, and its length.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@ class MessageScan {
   void Add(std::string_view bytes) {
     while (!bytes.empty()) {
       if (of_head_ < kHeadBytes) {
+        if (of_head_ == 0) compressed_ |= bytes.front() != 0;
         length_ = length_ << 8 | static_cast<uint8_t>(bytes.front());  // the flag goes out at the top
         bytes.remove_prefix(1);
         ++kept_;
@@ -36,6 +37,8 @@ class MessageScan {
     kept_ += bytes;
   }
   size_t kept() const { return kept_; }
+  // One of its messages is, or says what no message does.
+  bool compressed() const { return compressed_; }
 
  private:
   static constexpr size_t kHeadBytes = 5;
@@ -43,6 +46,7 @@ class MessageScan {
   size_t of_head_ = 0;
   uint32_t length_ = 0, left_ = 0;
   size_t kept_ = 0, padding_ = 0;
+  bool compressed_ = false;
 };
 
 }  // namespace profd::auth

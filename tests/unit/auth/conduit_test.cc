@@ -150,6 +150,25 @@ TEST_F(ConduitTest, OfMessagesThatDoNotEndAUserHasSoMuch) {
   EXPECT_EQ(Hear(again.grpc, begun.size()), begun) << "what was given up is free again";
 }
 
+TEST_F(ConduitTest, NothingCompressedIsCarried) {
+  Start({});
+  const Pair plain = Connect(), compressed = Connect();
+  const std::string message = Piece(300, 300);
+  const std::string said = kPreface + Call(1) + FrameOf(Frame::kData, 0, 1, message);
+  Say(plain.client, said);
+  EXPECT_EQ(Hear(plain.grpc, said.size()), said);
+  Say(compressed.client, kPreface + Call(1) + FrameOf(Frame::kData, 0, 1, '\1' + message.substr(1)));
+  EXPECT_EQ(Hear(compressed.grpc), "") << "it is closed";
+}
+
+TEST(MessageScanTest, SeesWhatIsCompressed) {
+  MessageScan scan;
+  scan.Add(Piece(300, 300) + std::string(1, '\0'));
+  EXPECT_FALSE(scan.compressed());
+  scan.Add(Piece(300, 300).substr(1) + '\1');
+  EXPECT_TRUE(scan.compressed());
+}
+
 TEST(MessageScanTest, KeepsWhatIsNotWhole) {
   MessageScan scan;
   const std::string message = Piece(300, 300);
