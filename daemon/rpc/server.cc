@@ -60,8 +60,9 @@ auth::Conduit::Options ConduitOptions(const config::Config& config) {
 auth::Gate::Options GateOptions(const config::Config& config, auth::Conduit& conduit,
                                 grpc::experimental::ExternalConnectionAcceptor& acceptor) {
   auth::Gate::Options options;
-  options.max_connections = kMaxClients + config.agent.max_agents;
-  options.max_connections_per_peer = config.limits.connections_per_user + config.agent.max_agents_per_user;
+  options.room = {.most = kMaxClients + config.agent.max_agents,
+                  .most_of_one = config.limits.connections_per_user + config.agent.max_agents_per_user};
+  options.relieve = [&conduit](uid_t uid) { conduit.Relieve(uid); };
   options.pass = [&](base::UniqueFd client, uid_t uid) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     if (uid == 0) {
@@ -80,8 +81,7 @@ auth::Gate::Options GateOptions(const config::Config& config, auth::Conduit& con
 auth::Gate::Options RemoteGateOptions(const config::Config& config, auth::Holders& holders,
                                       grpc::experimental::ExternalConnectionAcceptor& acceptor) {
   auth::Gate::Options options;
-  options.max_connections = kMaxClients;
-  options.max_connections_per_peer = config.limits.connections_per_user;
+  options.room = {.most = kMaxClients, .most_of_one = config.limits.connections_per_user};
   options.pass = [&](base::UniqueFd client, uid_t) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     holders.Add(client.get());

@@ -37,6 +37,8 @@ class Conduit {
 
   // gRPC's end of a connection to `client`, which is nonblocking. When either end is closed, so is the other.
   base::Result<base::UniqueFd> Carry(base::UniqueFd client, uid_t uid);
+  // Ends the youngest connection of this user's that has no call open.
+  void Relieve(uid_t uid);
   // Whose connection it is, of what gRPC calls its peer. None: of nobody that was carried.
   static std::optional<uid_t> UserOf(std::string_view peer);
 

@@ -150,6 +150,23 @@ TEST_F(ConduitTest, OfMessagesThatDoNotEndAUserHasSoMuch) {
   EXPECT_EQ(Hear(again.grpc, begun.size()), begun) << "what was given up is free again";
 }
 
+TEST_F(ConduitTest, TheYoungestWithoutACallMakesRoom) {
+  Start({});
+  const Pair first = Connect(), second = Connect(), busy = Connect(), other = Connect(kUser + 1);
+  const std::string begun = kPreface + Call(1);
+  Say(busy.client, begun);
+  EXPECT_EQ(Hear(busy.grpc, begun.size()), begun);
+  conduit_->Relieve(kUser);
+  EXPECT_EQ(Hear(second.client), "");
+  conduit_->Relieve(kUser);
+  EXPECT_EQ(Hear(first.client), "");
+  conduit_->Relieve(kUser);  // there is none left
+  Say(busy.client, Call(3));
+  EXPECT_EQ(Hear(busy.grpc, Call(3).size()), Call(3));
+  Say(other.client, kPreface);
+  EXPECT_EQ(Hear(other.grpc, kPreface.size()), kPreface);
+}
+
 TEST_F(ConduitTest, NothingCompressedIsCarried) {
   Start({});
   const Pair plain = Connect(), compressed = Connect();
