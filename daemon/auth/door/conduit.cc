@@ -374,7 +374,8 @@ class Conduit::Impl {
     }
     if (user.unfinished <= options_.max_unfinished_per_uid) return;
     Say(connection.uid,
-        "has said as much of messages that do not end as may be: such connections are closed");
+        "has said as much as may be of messages that do not end, or of calls that have no answer yet: such "
+        "connections are closed");
     connection.over = true;
   }
 

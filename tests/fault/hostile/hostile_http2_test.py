@@ -105,6 +105,19 @@ class HostileHttp2Test(siege.Siege):
         self.assertIn("gzip", of_root.text)
         siege.run_attackers(1, ask_as_user)
 
+    def test_no_answer_repeats_a_long_question(self):
+        """Whoever does not read would have profd keep both."""
+        def ask(_):
+            connection = raw.Connection(self.daemon.socket)
+            for method, code in (("health.v1.Health/Check", raw.NOT_FOUND),
+                                 ("reflection.v1alpha.ServerReflection/ServerReflectionInfo", raw.INVALID_ARGUMENT)):
+                call = connection.begin("/grpc." + method, raw.text_field(1, "x" * 10_000), keep=True)
+                while call.code is None and connection.read():
+                    pass
+                assert call.code == code and len(call.text) < 2000 and not call.body, (method, call.code, call.text[:100], call.messages)
+
+        siege.run_attackers(1, ask)
+
     def test_calls_on_every_connection_there_may_be(self):
         data = BEGUN + b"".join(head("Start", stream) for stream in range(1, 129, 2))
         with self.witnessed(self.daemon, "open calls"):

@@ -178,6 +178,24 @@ TEST_F(ConduitTest, NothingCompressedIsCarried) {
   EXPECT_EQ(Hear(compressed.grpc), "") << "it is closed";
 }
 
+TEST_F(ConduitTest, OfLargeRequestsWithoutAnAnswerAUserHasSoMuch) {
+  Start({.max_unfinished_per_uid = 250'000});
+  const Pair pair = Connect();
+  const auto large = [](uint32_t stream) {
+    return Call(stream) + FrameOf(Frame::kData, Frame::kEndStream, stream, Piece(100'000, 100'000));
+  };
+  const std::string two = kPreface + large(1) + large(3);
+  Say(pair.client, two);
+  EXPECT_EQ(Hear(pair.grpc, two.size()), two);
+  const std::string answer = FrameOf(Frame::kHeaders, 4 | Frame::kEndStream, 1, "no");
+  Say(pair.grpc, answer);
+  EXPECT_EQ(Hear(pair.client, answer.size()), answer);
+  Say(pair.client, large(5));
+  EXPECT_EQ(Hear(pair.grpc, large(5).size()), large(5)) << "one is answered";
+  Say(pair.client, large(7));
+  EXPECT_LT(Hear(pair.grpc, large(7).size()).size(), large(7).size()) << "it is closed";
+}
+
 TEST(MessageScanTest, SeesWhatIsCompressed) {
   MessageScan scan;
   scan.Add(Piece(300, 300) + std::string(1, '\0'));
