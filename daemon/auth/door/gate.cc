@@ -138,8 +138,10 @@ class Gate::Impl {
   void Say(const std::string& name, uint64_t now) {
     if (said_ns_ != 0 && now - said_ns_ < kSayEveryNs) return;
     said_ns_ = now;
-    base::LogWarn("no room for more connections of " + name + ": there are " + std::to_string(total_) +
-                  " of all, more are closed");
+    if (total_ < options_.room.most)
+      return base::LogWarn(name + " has as many connections as there may be: more are closed");
+    base::LogWarn("there is no room for more connections of " + name + " beside the " +
+                  std::to_string(total_) + " of all: more are closed");
   }
 
   const Options options_;
