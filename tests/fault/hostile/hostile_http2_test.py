@@ -59,7 +59,9 @@ def floods():
 @harness.needs_root
 class HostileHttp2Test(siege.Siege):
     def setUp(self):
-        self.daemon = self.besieged(config="log:\n  audit: 'off'\n")
+        [self.port] = harness.free_ports()
+        remote = f"remote: {{listen: '127.0.0.1:{self.port}', plain: viewer}}\n"
+        self.daemon = self.besieged(config="log:\n  audit: 'off'\n" + remote)
 
     def most_kib(self):
         status = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
@@ -117,6 +119,20 @@ class HostileHttp2Test(siege.Siege):
                 assert call.code == code and len(call.text) < 2000 and not call.body, (method, call.code, call.text[:100], call.messages)
 
         siege.run_attackers(1, ask)
+
+    def test_messages_over_tcp_that_do_not_end(self):
+        """gRPC keeps them. Where its memory is full it ends connections and calls: of those who came over TCP."""
+        piece = raw.frame(raw.DATA, 0, 1, b"a" * 16_384)
+        data = BEGUN + b"".join(head("List", stream) + raw.frame(raw.DATA, 0, stream, b"\0\0\x0f\xff\xff" + b"a" * 16_000) +
+                                piece[:5] + struct.pack(">I", stream) + piece[9:] for stream in range(1, 127, 2))
+        begin = raw.from_addresses(self.port, 20)
+        witness = siege.Witness(self, self.daemon, None)
+        asker = siege.Asker(siege.HONEST, [self.daemon.socket])
+        try:
+            siege.run_attackers(1, lambda _: raw.flood(None, data, connections=450, seconds=2 * SECONDS, begin=begin))
+        finally:
+            asker.end()  # it had every answer
+        witness.end(self)
 
     def test_calls_on_every_connection_there_may_be(self):
         data = BEGUN + b"".join(head("Start", stream) for stream in range(1, 129, 2))
