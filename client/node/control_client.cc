@@ -172,6 +172,13 @@ class ControlClient::Impl {
     }
     if (is_far && !is_met && code == Code::kUnavailable && status.error_details().empty())
       return NotMet(message);
+    // The door let it in before, so profd was there.
+    if (!is_far && code == Code::kUnavailable && status.error_details().empty() && IsTurnedAway(message)) {
+      return {Code::kUnavailable,
+              "profd at " + name +
+                  " closed the connection at once: it has no room for more connections (its log says whose "
+                  "they are), or has just ended; ask again, or close some"};
+    }
     if (is_cut_off || (code == Code::kUnavailable && status.error_details().empty())) {
       return {Code::kUnavailable, "lost the connection to profd at " + name + " (" + WithoutAddress(message) +
                                       "): see its log, or run profctl doctor"};
@@ -184,6 +191,12 @@ class ControlClient::Impl {
                         ") and lacks the call: install the same release on both sides"};
     }
     return {code, message};
+  }
+
+  static bool IsTurnedAway(const std::string& message) {
+    const auto says = [&message](const char* words) { return message.find(words) != std::string::npos; };
+    return says("failed to connect") &&
+           (says("Socket closed") || says("reset by peer") || says("Broken pipe"));
   }
 
   // Nobody has answered there yet, and gRPC's words do not say what is to be done.

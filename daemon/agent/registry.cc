@@ -12,6 +12,12 @@ using base::Code;
 using base::Result;
 using base::Status;
 
+namespace {
+
+constexpr size_t kFew = 16;  // agents of a user
+
+}  // namespace
+
 class Registry::Impl {
  public:
   Impl(base::Executor& ctl, Options options) : ctl_(ctl), options_(std::move(options)) {}
@@ -52,13 +58,16 @@ Result<Registry::Seat> Registry::Impl::TakeSeat(const Identity& identity) {
     return Status{Code::kFailedPrecondition,
                   "profd can't see this process: run profd in the host's pid namespace (hostPID)"};
   }
-  if (seats_.size() >= options_.max_peers) {
+  const auto count = per_uid_.find(identity.uid);
+  const size_t his = count == per_uid_.end() ? 0 : count->second;
+  // A reserve, so that two users with all that they may have leave some to others.
+  const size_t reserve = his < kFew ? options_.max_peers / 8 : 0;
+  if (seats_.size() >= options_.max_peers + reserve) {
     ++turned_away_;
     return Status{Code::kResourceExhausted, "profd has the " + std::to_string(options_.max_peers) +
                                                 " agents it takes: raise agent.max_agents in its settings"};
   }
-  const auto count = per_uid_.find(identity.uid);
-  if ((count == per_uid_.end() ? 0 : count->second) >= options_.max_peers_per_uid) {
+  if (his >= options_.max_peers_per_uid) {
     ++turned_away_;
     return Status{Code::kResourceExhausted,
                   "user " + std::to_string(identity.uid) + " has the " +

@@ -1,5 +1,6 @@
 #include "daemon/auth/limits.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/clock.h"
@@ -29,8 +30,8 @@ Limits::Share& Limits::ShareOf(const Caller& caller, uint64_t now_ns) {
   std::map<std::string, Share>& shares = shares_->of;
   if (shares.size() > kForgetAbove) {
     for (auto share = shares.begin(); share != shares.end();) {
-      const bool quiet =
-          share->second.watches == 0 && share->second.fetches == 0 && share->second.requests.IsFull(now_ns);
+      const bool quiet = share->second.watches == 0 && share->second.fetches == 0 &&
+                         share->second.unread == 0 && share->second.requests.IsFull(now_ns);
       share = quiet ? shares.erase(share) : std::next(share);
     }
   }
@@ -80,6 +81,32 @@ base::Result<Limits::Held> Limits::TakeFetch(const Caller& caller) {
     const std::lock_guard give_back(shares->mutex);
     --taken->fetches;
     --shares->fetches;
+  });
+}
+
+// Of all together a caller has at most half of what is left, so that nobody's unread answers are in
+// everybody's way.
+Status Limits::CheckAnswer(const Caller& caller) const {
+  if (IsUnlimited(caller)) return Status::Ok();
+  const std::lock_guard lock(shares_->mutex);
+  const auto share = shares_->of.find(NameOf(caller));
+  const uint64_t unread = share == shares_->of.end() ? 0 : share->second.unread;
+  const uint64_t left = kMostUnreadOfAll - std::min(kMostUnreadOfAll, shares_->unread);
+  if (left > 0 && (unread == 0 || unread < std::min(kMostUnread, left / 2))) return Status::Ok();
+  return {Code::kResourceExhausted, "user " + caller.user + " has not read " + std::to_string(unread >> 20) +
+                                        " MiB of answers: read the earlier answers first"};
+}
+
+Limits::Held Limits::KeepAnswer(const Caller& caller, uint64_t bytes) {
+  if (IsUnlimited(caller)) return nullptr;
+  const std::lock_guard lock(shares_->mutex);
+  Share& share = ShareOf(caller, base::MonotonicNs());
+  share.unread += bytes;
+  shares_->unread += bytes;
+  return Held(&share, [shares = shares_, bytes](Share* taken) {
+    const std::lock_guard give_back(shares->mutex);
+    taken->unread -= bytes;
+    shares->unread -= bytes;
   });
 }
 

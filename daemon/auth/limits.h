@@ -28,17 +28,26 @@ class Limits {
   using Held = std::shared_ptr<void>;
   base::Result<Held> TakeWatch(const Caller& caller);
   base::Result<Held> TakeFetch(const Caller& caller);
+  // Before an answer is made: whether there is room for it beside those that the caller has not read yet.
+  base::Status CheckAnswer(const Caller& caller) const;
+  // It takes so many bytes until it is read.
+  Held KeepAnswer(const Caller& caller, uint64_t bytes);
+
+  static constexpr uint64_t kMostUnread = 64 << 20;  // of a caller, and one answer more
+  static constexpr uint64_t kMostUnreadOfAll = 256 << 20;
 
  private:
   struct Share {
     base::TokenBucket requests;
     uint64_t watches = 0;
     uint64_t fetches = 0;
+    uint64_t unread = 0;  // bytes of answers
   };
   struct Shares {
     std::mutex mutex;
-    std::map<std::string, Share> of;  // under mutex, as the next
+    std::map<std::string, Share> of;  // under mutex, as all below
     uint64_t fetches = 0;
+    uint64_t unread = 0;
   };
   Share& ShareOf(const Caller& caller, uint64_t now_ns);
 

@@ -35,8 +35,11 @@ constexpr int kIdleMs = 300'000;
 constexpr int kMaxStreamsPerConnection = 64;
 constexpr int kHandshakeMs = 10'000;
 // Of all connections together. Where it is full gRPC ends those of anybody: so it has room for all that there
-// may be, of which the conduit bounds each user's.
+// may be, of which the conduit bounds each user's. Nobody bounds what comes over TCP, where TLS ends in gRPC:
+// that has its own, and a server of its own.
 constexpr size_t kMaxBufferedBytes = 256 << 20;
+constexpr size_t kMaxBufferedBytesOfRemote = 64 << 20;
+constexpr int kMaxStreamsPerRemoteConnection = 32;
 constexpr std::chrono::milliseconds kShutdownGrace{100};
 constexpr std::chrono::milliseconds kLastWords{30};
 
@@ -60,8 +63,9 @@ auth::Conduit::Options ConduitOptions(const config::Config& config) {
 auth::Gate::Options GateOptions(const config::Config& config, auth::Conduit& conduit,
                                 grpc::experimental::ExternalConnectionAcceptor& acceptor) {
   auth::Gate::Options options;
-  options.max_connections = kMaxClients + config.agent.max_agents;
-  options.max_connections_per_peer = config.limits.connections_per_user + config.agent.max_agents_per_user;
+  options.room = {.most = kMaxClients + config.agent.max_agents,
+                  .most_of_one = config.limits.connections_per_user + config.agent.max_agents_per_user};
+  options.relieve = [&conduit](uid_t uid) { conduit.Relieve(uid); };
   options.pass = [&](base::UniqueFd client, uid_t uid) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     if (uid == 0) {
@@ -80,8 +84,7 @@ auth::Gate::Options GateOptions(const config::Config& config, auth::Conduit& con
 auth::Gate::Options RemoteGateOptions(const config::Config& config, auth::Holders& holders,
                                       grpc::experimental::ExternalConnectionAcceptor& acceptor) {
   auth::Gate::Options options;
-  options.max_connections = kMaxClients;
-  options.max_connections_per_peer = config.limits.connections_per_user;
+  options.room = {.most = kMaxClients, .most_of_one = config.limits.connections_per_user};
   options.pass = [&](base::UniqueFd client, uid_t) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     holders.Add(client.get());
@@ -133,11 +136,45 @@ class Server::Impl {
   std::unique_ptr<RelayService> relay;  // where the settings want it
   HealthService health;
   ReflectionService reflection;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor, remote_acceptor;
-  std::unique_ptr<grpc::Server> server;
+  // One for the socket, one for TCP, with the same services. None: gRPC did not start it.
+  struct Way {
+    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+    std::unique_ptr<grpc::Server> server;
+  };
+  Way Open(const std::shared_ptr<grpc::ServerCredentials>& credentials, size_t max_buffered_bytes,
+           int max_streams);
+
+  Way local, remote;
   std::unique_ptr<auth::Conduit> conduit;
   std::unique_ptr<auth::Gate> gate, remote_gate;
 };
+
+Server::Impl::Way Server::Impl::Open(const std::shared_ptr<grpc::ServerCredentials>& credentials,
+                                     size_t max_buffered_bytes, int max_streams) {
+  grpc::ServerBuilder builder;
+  Way way;
+  way.acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+  builder.SetMaxReceiveMessageSize(kMaxReceivedBytes);
+  builder.SetMaxSendMessageSize(kMaxSentBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, max_streams);
+  // A few bytes could become very many, before anybody has asked who says them.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  builder.SetResourceQuota(grpc::ResourceQuota("profd").Resize(max_buffered_bytes));
+  builder.RegisterService(control.service());
+  builder.RegisterService(&agent);
+  if (relay != nullptr) builder.RegisterService(relay.get());
+  builder.RegisterService(&health);
+  builder.RegisterService(&reflection);
+  // Who connects and says nothing, or has nothing to say any more, is let go.
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
+  way.server = builder.BuildAndStart();
+  return way;
+}
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() { Shutdown(); }
@@ -152,36 +189,22 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
   grpc::EnableDefaultHealthCheckService(false);
   // A message that is none is its sender's to hear of, not for the log to be filled with.
   google::protobuf::SetLogHandler(nullptr);
-  grpc::ServerBuilder builder;
-  constexpr auto kFromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
-  impl->acceptor =
-      builder.experimental().AddExternalConnectionAcceptor(kFromFd, grpc::InsecureServerCredentials());
+  impl->local = impl->Open(grpc::InsecureServerCredentials(), kMaxBufferedBytes, kMaxStreamsPerConnection);
   base::HostPort remote_address;
   if (!remote.listen.empty()) {
     PROFD_ASSIGN_OR_RETURN(remote_address, RemoteAddress(remote));
     PROFD_ASSIGN_OR_RETURN(const auto credentials, RemoteCredentials(remote));
-    impl->remote_acceptor = builder.experimental().AddExternalConnectionAcceptor(kFromFd, credentials);
+    impl->remote = impl->Open(credentials, kMaxBufferedBytesOfRemote, kMaxStreamsPerRemoteConnection);
   }
-  builder.SetMaxReceiveMessageSize(kMaxReceivedBytes);
-  builder.SetMaxSendMessageSize(kMaxSentBytes);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
-  builder.SetResourceQuota(grpc::ResourceQuota("profd").Resize(kMaxBufferedBytes));
-  builder.RegisterService(impl->control.service());
-  builder.RegisterService(&impl->agent);
-  if (impl->relay != nullptr) builder.RegisterService(impl->relay.get());
-  builder.RegisterService(&impl->health);
-  builder.RegisterService(&impl->reflection);
-  // Who connects and says nothing, or has nothing to say any more, is let go.
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
-  impl->server = builder.BuildAndStart();
-  if (impl->server == nullptr) return base::Status(base::Code::kInternal, "gRPC did not start its server");
+  if (impl->local.server == nullptr || (!remote.listen.empty() && impl->remote.server == nullptr))
+    return base::Status(base::Code::kInternal, "gRPC did not start its server");
   PROFD_ASSIGN_OR_RETURN(impl->conduit, auth::Conduit::Start(ConduitOptions(config)));
-  PROFD_ASSIGN_OR_RETURN(impl->gate, auth::Gate::Start(config.socket, ctl,
-                                                       GateOptions(config, *impl->conduit, *impl->acceptor)));
-  if (impl->remote_acceptor != nullptr) {
+  PROFD_ASSIGN_OR_RETURN(
+      impl->gate,
+      auth::Gate::Start(config.socket, ctl, GateOptions(config, *impl->conduit, *impl->local.acceptor)));
+  if (impl->remote.server != nullptr) {
     auto gate = auth::Gate::StartTcp(remote_address, ctl,
-                                     RemoteGateOptions(config, impl->holders, *impl->remote_acceptor));
+                                     RemoteGateOptions(config, impl->holders, *impl->remote.acceptor));
     if (!gate.ok()) return gate.status().In("remote.listen");
     impl->remote_gate = std::move(gate).value();
   }
@@ -189,7 +212,7 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
 }
 
 void Server::Shutdown() {
-  if (impl_->server == nullptr) return;
+  if (impl_->local.server == nullptr) return;
   impl_->gate.reset();
   impl_->remote_gate.reset();
   // gRPC closes a connection as soon as its last stream has ended, and a client that writes just then (it
@@ -197,8 +220,11 @@ void Server::Shutdown() {
   const size_t relayed = impl_->relay == nullptr ? 0 : impl_->relay->AbortAll();
   if (impl_->control.AbortAll() + impl_->agent.AbortAll() + relayed > 0)
     std::this_thread::sleep_for(kLastWords);
-  impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
-  impl_->server.reset();
+  const auto grace = std::chrono::system_clock::now() + kShutdownGrace;
+  for (Impl::Way* way : {&impl_->local, &impl_->remote}) {
+    if (way->server != nullptr) way->server->Shutdown(grace);
+    way->server.reset();
+  }
   impl_->conduit.reset();
 }
 

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "daemon/rpc/calls/call_status.h"
+
 namespace profd::rpc {
 
 namespace health = grpc::health::v1;
@@ -95,6 +97,11 @@ class ReflectionStream : public grpc::ServerBidiReactor<reflection::ServerReflec
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::OK);
     reply_.Clear();
+    // The answer repeats it, and whoever does not read would have both kept.
+    if (request_.ByteSizeLong() > kMostAsked) {
+      request_.Clear();
+      return Finish({grpc::StatusCode::INVALID_ARGUMENT, "the question is too long"});
+    }
     Answer();
     StartWrite(&reply_);
   }
@@ -130,6 +137,8 @@ class ReflectionStream : public grpc::ServerBidiReactor<reflection::ServerReflec
     }
   }
 
+  static constexpr size_t kMostAsked = 1024;
+
   const std::vector<std::string>& services_;
   reflection::ServerReflectionRequest request_;
   reflection::ServerReflectionResponse reply_;
@@ -150,7 +159,7 @@ grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* cont
     reply->set_status(health::HealthCheckResponse::SERVING);
     reactor->Finish(grpc::Status::OK);
   } else {
-    reactor->Finish({grpc::StatusCode::NOT_FOUND, "profd has no service " + request->service()});
+    reactor->Finish(ToGrpc({base::Code::kNotFound, "profd has no service " + request->service()}));
   }
   return reactor;
 }

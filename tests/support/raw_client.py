@@ -1,5 +1,7 @@
 """profd's two sockets by hand, for what no client would say: the door, HTTP/2 frames, gRPC calls. Standard library only."""
 import array
+import contextlib
+import itertools
 import os
 import selectors
 import socket
@@ -13,7 +15,7 @@ HELLO = struct.pack("=IHBB", 0x52444650, 1, 1, 0)
 HELLO_AGENT = struct.pack("=IHBB", 0x52444650, 1, 2, 0)
 HELLO_OUTPUT = struct.pack("=IHBB", 0x52444650, 1, 1, 1)
 
-OK, UNKNOWN_CODE, NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNIMPLEMENTED, UNAUTHENTICATED = 0, 2, 5, 7, 8, 12, 16
+OK, UNKNOWN_CODE, INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNIMPLEMENTED, UNAUTHENTICATED = 0, 2, 3, 5, 7, 8, 12, 16
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
@@ -226,17 +228,33 @@ class Connection:
                 yield name, value
 
 
-def flood(path, data, connections, seconds):
-    """Says `data` on so many connections as fast as it goes, hears what comes, and begins anew where one has ended."""
+def from_addresses(port, count):
+    """For flood(): connections over TCP, of so many addresses of loopback in turn."""
+    addresses = itertools.cycle(f"127.0.0.{2 + number}" for number in range(count))
+
+    def begin():
+        each = socket.socket()
+        each.setblocking(False)
+        each.bind((next(addresses), 0))
+        with contextlib.suppress(BlockingIOError):
+            each.connect(("127.0.0.1", port))
+        return each
+    return begin
+
+
+def flood(path, data, connections, seconds, begin=None):
+    """Says `data` on so many connections as fast as it goes, hears what comes, and begins anew where one has ended. Those to
+    `path`, or what `begin` makes."""
     os.nice(10)  # it is not the machine's processors that are attacked
     selector = selectors.DefaultSelector()
     missing, end = connections, time.monotonic() + seconds
     while time.monotonic() < end:
         while missing > 0:
-            each = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            each = begin() if begin else socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             each.setblocking(False)
             try:
-                each.connect(str(path))
+                if begin is None:
+                    each.connect(str(path))
             except OSError:  # too many wait to be let in
                 each.close()
                 break

@@ -29,9 +29,9 @@ LIST_MS = 200  # what `list` may take, beyond what it takes of a profd that nobo
 
 
 class Attackers:
-    """Processes with the user's rights alone, that do `action` and then wait to be sent home."""
+    """Processes with the rights of these users alone, in turn, that do `action` and then wait to be sent home."""
 
-    def __init__(self, count, action):
+    def __init__(self, count, action, users=(USER,)):
         self.children = []
         for number in range(count):
             done, tell_done = os.pipe()
@@ -45,8 +45,9 @@ class Attackers:
                     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
                     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
                     os.setgroups([])
-                    os.setresgid(USER, USER, USER)
-                    os.setresuid(USER, USER, USER)
+                    user = users[number % len(users)]
+                    os.setresgid(user, user, user)
+                    os.setresuid(user, user, user)
                     warnings.simplefilter("ignore", ResourceWarning)  # what it leaves open is the attack
                     kept = action(number)
                     os.write(tell_done, b"+")
@@ -75,8 +76,8 @@ class Attackers:
         self.children = []
 
 
-def run_attackers(count, action):
-    attackers = Attackers(count, action)
+def run_attackers(count, action, users=(USER,)):
+    attackers = Attackers(count, action, users)
     try:
         harness.wait_until(attackers.finished, "the attackers", patience=240)
     finally:

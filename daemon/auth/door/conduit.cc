@@ -123,6 +123,13 @@ class Conduit::Impl {
     Ring();
     return of_grpc;
   }
+  void Relieve(uid_t uid) {
+    {
+      const std::lock_guard lock(mutex_);
+      to_relieve_.push_back(uid);
+    }
+    Ring();
+  }
 
  private:
   static constexpr uint64_t kBell = 0;
@@ -206,9 +213,11 @@ class Conduit::Impl {
     uint64_t rings = 0;
     [[maybe_unused]] const ssize_t got = ::read(bell_.get(), &rings, sizeof rings);
     std::vector<Arrival> arrived;
+    std::vector<uid_t> to_relieve;
     {
       const std::lock_guard lock(mutex_);
       arrived.swap(arrived_);
+      to_relieve.swap(to_relieve_);
     }
     for (Arrival& arrival : arrived) {
       const uint64_t id = next_id_++;
@@ -224,6 +233,18 @@ class Conduit::Impl {
       connection.server.fd = std::move(arrival.server);
       Await(id);
     }
+    for (const uid_t uid : to_relieve) EndAnIdleOne(uid);
+  }
+
+  void EndAnIdleOne(uid_t uid) {
+    auto youngest = connections_.end();
+    for (auto one = connections_.begin(); one != connections_.end(); ++one) {
+      const bool is_idle = one->second.uid == uid && one->second.calls.empty();
+      if (is_idle && (youngest == connections_.end() || one->first > youngest->first)) youngest = one;
+    }
+    if (youngest == connections_.end()) return;
+    Say(uid, "has most connections, and there is no room for others: idle ones are closed");
+    Close(youngest);
   }
 
   void Queue(uint64_t id) {
@@ -346,9 +367,15 @@ class Conduit::Impl {
       call->second.Add(piece);
     }
     user.unfinished += call->second.kept();
+    if (call->second.compressed()) {
+      Say(connection.uid,
+          "says compressed messages, which profd takes from nobody: such connections are closed");
+      connection.over = true;
+    }
     if (user.unfinished <= options_.max_unfinished_per_uid) return;
     Say(connection.uid,
-        "has said as much of messages that do not end as may be: such connections are closed");
+        "has said as much as may be of messages that do not end, or of calls that have no answer yet: such "
+        "connections are closed");
     connection.over = true;
   }
 
@@ -407,7 +434,8 @@ class Conduit::Impl {
   UniqueFd epoll_, bell_;
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
-  std::vector<Arrival> arrived_;  // under mutex_
+  std::vector<Arrival> arrived_;  // under mutex_, as the next
+  std::vector<uid_t> to_relieve_;
 
   // The thread's.
   std::unordered_map<uid_t, User> users_;  // elements stay where they are
@@ -435,6 +463,8 @@ base::Result<std::unique_ptr<Conduit>> Conduit::Start(Options options) {
 base::Result<UniqueFd> Conduit::Carry(UniqueFd client, uid_t uid) {
   return impl_->Carry(std::move(client), uid);
 }
+
+void Conduit::Relieve(uid_t uid) { impl_->Relieve(uid); }
 
 std::optional<uid_t> Conduit::UserOf(std::string_view peer) {
   const size_t at = peer.find(kNamePrefix);

@@ -24,8 +24,8 @@ class Conduit {
     // A connection that would open one more is ended. A client may open some before it hears gRPC's limit.
     size_t max_calls_per_connection = 128;
     size_t max_calls_per_uid = 2048;
-    // Of messages that are not whole yet, which gRPC keeps: it has one memory for all users, and where that
-    // is full it ends connections and calls of whoever it likes.
+    // Of messages that are not whole yet, and large ones of open calls, which gRPC keeps: it has one memory
+    // for all users, and where that is full it ends connections and calls of whoever it likes.
     size_t max_unfinished_per_uid = 2 << 20;
   };
 
@@ -37,6 +37,8 @@ class Conduit {
 
   // gRPC's end of a connection to `client`, which is nonblocking. When either end is closed, so is the other.
   base::Result<base::UniqueFd> Carry(base::UniqueFd client, uid_t uid);
+  // Ends the youngest connection of this user's that has no call open.
+  void Relieve(uid_t uid);
   // Whose connection it is, of what gRPC calls its peer. None: of nobody that was carried.
   static std::optional<uid_t> UserOf(std::string_view peer);
 

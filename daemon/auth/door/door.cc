@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "daemon/auth/door/listener.h"
 #include "daemon/auth/door/programs.h"
+#include "daemon/auth/door/room.h"
 #include "daemon/auth/output_dir.h"
 #include "libagent/abi/door.h"
 
@@ -177,17 +178,21 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
     base::Result<Peer> peer = Recognise(fd.get());
     if (!peer.ok()) return Refuse(fd.get(), {abi::DoorStatus::kFailed, peer.status().message()});
     const uid_t uid = peer->caller.uid;
+    const Room room{.most = options_.max_connections + options_.max_agents,
+                    .most_of_one = options_.max_connections_per_uid + options_.max_agents_per_uid};
+    if (connections_.size() >= room.most) Relieve(uid);
     const auto known = per_uid_.find(uid);
-    if (const auto full = RoomFor(uid, connections_.size(), known == per_uid_.end() ? 0 : known->second.all,
-                                  options_.max_agents, options_.max_agents_per_uid)) {
+    if (const auto full =
+            RoomFor(uid, connections_.size(), known == per_uid_.end() ? 0 : known->second.all, room)) {
       return Refuse(fd.get(), *full);
     }
+    const uint64_t patience_ns = options_.hello_timeout_ns / (connections_.size() > room.most / 2 ? 5 : 1);
     const uint64_t id = next_id_++;
     ++per_uid_[uid].all;
     Connection& connection = connections_[id];
     connection.fd = std::move(fd);
     connection.peer = std::move(peer).value();
-    connection.hello_timer = ctl_.After(options_.hello_timeout_ns, WhileOpen([id](Impl& self) {
+    connection.hello_timer = ctl_.After(patience_ns, WhileOpen([id](Impl& self) {
                                           const auto it = self.connections_.find(id);
                                           if (it == self.connections_.end() || !it->second.ticket.empty())
                                             return;
@@ -204,20 +209,34 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  // Whether there is none left for one more client, beside so many agents.
-  std::optional<Refusal> RoomFor(uid_t uid, size_t in_total, size_t of_user, size_t agents,
-                                 size_t agents_of_user) const {
-    if (in_total >= options_.max_connections + agents) {
-      return Refusal{abi::DoorStatus::kBusy,
-                     "profd has its " + std::to_string(options_.max_connections) +
-                         " connections in use: close some of them or try again later"};
+  // Whether there is none left for one more.
+  static std::optional<Refusal> RoomFor(uid_t uid, size_t in_total, size_t of_user, const Room& room) {
+    if (room.For(in_total, of_user, uid == 0)) return std::nullopt;
+    const std::string has = "user " + std::to_string(uid) + " has " + std::to_string(of_user);
+    if (of_user >= room.most_of_one) {
+      return Refusal{abi::DoorStatus::kBusy, has + " connections, the most a user may: close some of them"};
     }
-    if (of_user >= options_.max_connections_per_uid + agents_of_user) {
-      return Refusal{abi::DoorStatus::kBusy, "user " + std::to_string(uid) + " has the " +
-                                                 std::to_string(options_.max_connections_per_uid) +
-                                                 " connections a user may have: close some of them"};
+    return Refusal{abi::DoorStatus::kBusy, "profd has no room for more connections: there are " +
+                                               std::to_string(in_total) + ", " + has +
+                                               ": close some or try again later"};
+  }
+
+  // Whoever has most, if it is not the one who comes, loses the youngest of those that have not said a word.
+  void Relieve(uid_t comes) {
+    const auto most = std::max_element(
+        per_uid_.begin(), per_uid_.end(),
+        [](const auto& one, const auto& other) { return one.second.all < other.second.all; });
+    if (most == per_uid_.end() || most->first == comes) return;
+    auto youngest = connections_.end();
+    for (auto one = connections_.begin(); one != connections_.end(); ++one) {
+      const bool is_silent = one->second.peer.caller.uid == most->first && one->second.ticket.empty();
+      if (is_silent && (youngest == connections_.end() || one->first > youngest->first)) youngest = one;
     }
-    return std::nullopt;
+    if (youngest == connections_.end()) return;
+    Refuse(youngest->second.fd.get(),
+           {abi::DoorStatus::kBusy, "profd has no room for more connections, and user " +
+                                        std::to_string(most->first) + " has most: close some of them"});
+    Drop(youngest->first);
   }
 
   void AwaitMessage(uint64_t id, Connection& connection) {
@@ -259,7 +278,9 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
       }
     } else {
       Count& count = per_uid_[connection.peer.caller.uid];
-      if (const auto full = RoomFor(connection.peer.caller.uid, clients_, count.clients, 0, 0)) {
+      if (const auto full =
+              RoomFor(connection.peer.caller.uid, clients_, count.clients,
+                      {.most = options_.max_connections, .most_of_one = options_.max_connections_per_uid})) {
         Refuse(connection.fd.get(), *full);
         return Drop(id);
       }

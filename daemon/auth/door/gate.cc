@@ -79,6 +79,7 @@ class Gate::Impl {
     ino_t inode = 0;
   };
   struct Crowd {
+    uid_t uid = static_cast<uid_t>(-1);
     std::vector<Connection> connections;
     uint64_t swept_ns = 0;
   };
@@ -88,10 +89,12 @@ class Gate::Impl {
     struct stat facts {};
     if (peer.name.empty() || ::fstat(fd.get(), &facts) != 0) return;
     const uint64_t now = base::MonotonicNs();
-    if (total_ >= options_.max_connections) SweepAll(now);
+    if (total_ >= options_.room.most) SweepAll(now);
     Crowd& crowd = crowds_[peer.name];
-    if (crowd.connections.size() >= options_.max_connections_per_peer) Sweep(crowd, now);
-    if (total_ >= options_.max_connections || crowd.connections.size() >= options_.max_connections_per_peer) {
+    crowd.uid = peer.uid;
+    if (crowd.connections.size() >= options_.room.most_of_one) Sweep(crowd, now);
+    if (total_ >= options_.room.most) Relieve(crowd);
+    if (!options_.room.For(total_, crowd.connections.size(), peer.uid == 0)) {
       if (crowd.connections.empty()) crowds_.erase(peer.name);
       return Say(peer.name, now);
     }
@@ -99,6 +102,15 @@ class Gate::Impl {
     ++total_;
     if (crowds_.size() > kForgetAbove) SweepAll(now);
     options_.pass(std::move(fd), peer.uid);
+  }
+
+  // Whoever has most, if it is not the one who comes.
+  void Relieve(const Crowd& comes) const {
+    const Crowd* most = &comes;
+    for (const auto& [name, crowd] : crowds_) {
+      if (crowd.connections.size() > most->connections.size()) most = &crowd;
+    }
+    if (most != &comes && options_.relieve) options_.relieve(most->uid);
   }
 
   static bool IsOpen(const Connection& connection) {
@@ -126,7 +138,10 @@ class Gate::Impl {
   void Say(const std::string& name, uint64_t now) {
     if (said_ns_ != 0 && now - said_ns_ < kSayEveryNs) return;
     said_ns_ = now;
-    base::LogWarn(name + " has as many connections as there may be: more are closed");
+    if (total_ < options_.room.most)
+      return base::LogWarn(name + " has as many connections as there may be: more are closed");
+    base::LogWarn("there is no room for more connections of " + name + " beside the " +
+                  std::to_string(total_) + " of all: more are closed");
   }
 
   const Options options_;

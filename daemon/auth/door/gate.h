@@ -1,5 +1,6 @@
 // The way in, by the control socket or by TCP: so many connections of each user, or of each address, and no
-// more. Who is behind one says its ticket or its certificate.
+// more. Where it is full, whoever has most makes room for others. Who is behind one says its ticket or its
+// certificate.
 #pragma once
 
 #include <sys/types.h>
@@ -12,6 +13,7 @@
 #include "base/host_port.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "daemon/auth/door/room.h"
 #include "daemon/base/executor.h"
 
 namespace profd::auth {
@@ -20,10 +22,11 @@ namespace profd::auth {
 class Gate {
  public:
   struct Options {
-    size_t max_connections = 1024;
-    size_t max_connections_per_peer = 64;  // a user; an IPv4 address; an IPv6 network of 64 bits
+    Room room;  // one: a user; an IPv4 address; an IPv6 network of 64 bits
     // Takes the connection over; `uid` of a local one.
     std::function<void(base::UniqueFd, uid_t uid)> pass;
+    // Ends a connection of this user's that has nothing to do, if there is one. May be none.
+    std::function<void(uid_t uid)> relieve;
   };
 
   // `path` is free: the SocketClaim saw to that.

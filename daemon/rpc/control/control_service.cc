@@ -66,6 +66,22 @@ std::string DescribeLease(const v1::AddLeaseRequest& request) {
          request.user() + " for " + std::to_string(request.duration_ns() / 1'000'000'000) + " s";
 }
 
+// A call that is answered holds its answer's share of the limits until the client has taken it.
+class Answered : public grpc::ServerUnaryReactor {
+ public:
+  // Before Finish().
+  void Hold(auth::Limits::Held held) { held_ = std::move(held); }
+  void OnDone() override { delete this; }
+
+ private:
+  auth::Limits::Held held_;
+};
+
+// The answer to a call that has done something is small, and it is given in any case.
+template <typename Reply>
+constexpr bool kTellsWhatWasDone = std::is_same_v<Reply, v1::SessionInfo> ||
+                                   std::is_same_v<Reply, v1::StopReply> || std::is_same_v<Reply, v1::Lease>;
+
 // The answer a unary call owes. Dropped unanswered (ctl stopped with it in its queue), it says that profd
 // stops.
 template <typename Reply>
@@ -73,8 +89,14 @@ class OwedReply : public OpenCall {
  public:
   using Note = std::function<void(const Status&, const Reply*)>;  // for the audit log
 
-  OwedReply(std::shared_ptr<OpenCalls> open, grpc::ServerUnaryReactor* reactor, Reply* reply, Note note)
-      : open_(std::move(open)), reactor_(reactor), reply_(reply), note_(std::move(note)) {}
+  OwedReply(std::shared_ptr<OpenCalls> open, auth::Limits& limits, auth::Caller caller, Answered* reactor,
+            Reply* reply, Note note)
+      : open_(std::move(open)),
+        limits_(limits),
+        caller_(std::move(caller)),
+        reactor_(reactor),
+        reply_(reply),
+        note_(std::move(note)) {}
   ~OwedReply() override {
     Fail(Stopping());
     open_->Remove(this);
@@ -91,6 +113,9 @@ class OwedReply : public OpenCall {
   template <typename T>
   void Answer(const base::Result<T>& result) {
     if (!result.ok()) return Fail(result.status());
+    if constexpr (!kTellsWhatWasDone<Reply>) {
+      if (const Status room = limits_.CheckAnswer(caller_); !room.ok()) return Fail(room);
+    }
     // Claimed first: gRPC frees the reply as soon as somebody else has finished the call.
     if (answered_.exchange(true)) return;
     if constexpr (std::is_same_v<T, Reply>) {
@@ -99,12 +124,16 @@ class OwedReply : public OpenCall {
       Encode(*result, reply_);
     }
     note_(Status::Ok(), reply_);
+    // gRPC keeps the message and its bytes.
+    reactor_->Hold(limits_.KeepAnswer(caller_, reply_->SpaceUsedLong() + reply_->ByteSizeLong()));
     reactor_->Finish(grpc::Status::OK);
   }
 
  private:
   const std::shared_ptr<OpenCalls> open_;
-  grpc::ServerUnaryReactor* const reactor_;
+  auth::Limits& limits_;
+  const auth::Caller caller_;
+  Answered* const reactor_;
   Reply* const reply_;
   const Note note_;
   std::atomic<bool> answered_{false};
@@ -229,12 +258,13 @@ Call* ControlService::Calls::Begin(const std::shared_ptr<Call>& call,
 template <typename Reply, typename Work>
 grpc::ServerUnaryReactor* ControlService::Calls::OnCtl(grpc::CallbackServerContext* context, const Verb& verb,
                                                        Reply* reply, Work work) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  auto* reactor = new Answered;  // its own from here on
   base::Result<auth::Caller> caller = identity_.Of(*context);
   Status may = caller.ok() ? limits_.TakeRequest(*caller, verb.cost) : caller.status();
+  if (may.ok()) may = limits_.CheckAnswer(*caller);
   if (may.ok() && verb.cost >= kHeavy) may = base::RoomForThreads();
-  const auto note = [this, who = caller.ok() ? *caller : auth::Caller(), verb](
-                        const Status& status, [[maybe_unused]] const Reply* answer) {
+  const auth::Caller who = caller.ok() ? *caller : auth::Caller();
+  const auto note = [this, who, verb](const Status& status, [[maybe_unused]] const Reply* answer) {
     std::string on = verb.on;
     if constexpr (std::is_same_v<Reply, v1::SessionInfo>) {
       // A new one has its name only now.
@@ -245,7 +275,7 @@ grpc::ServerUnaryReactor* ControlService::Calls::OnCtl(grpc::CallbackServerConte
     }
     audit_.Note(who, verb.what, on, status);
   };
-  const auto owed = std::make_shared<OwedReply<Reply>>(open_, reactor, reply, note);
+  const auto owed = std::make_shared<OwedReply<Reply>>(open_, limits_, who, reactor, reply, note);
   open_->Add(owed);
   if (!may.ok()) {
     owed->Fail(may);

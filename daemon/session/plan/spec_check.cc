@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr size_t kMaxName = 128;
 constexpr size_t kMaxLabels = 64;
+constexpr size_t kMaxLabelBytes = 4096;  // of all: they are in every list
 constexpr size_t kMaxPids = 256;
 
 Status CheckText(const std::string& what, const std::string& text) {
@@ -63,9 +64,15 @@ Status CheckSpec(SessionSpec& spec, const config::Config& config) {
   if (spec.name == kNewestSession)
     return {Code::kInvalidArgument, "name: `last` stands for the newest session; give another name"};
   if (spec.labels.size() > kMaxLabels) return {Code::kInvalidArgument, "more than 64 labels"};
+  size_t bytes = 0;
   for (const auto& [key, value] : spec.labels) {
     PROFD_RETURN_IF_ERROR(CheckText("label " + key, key));
     PROFD_RETURN_IF_ERROR(CheckText("label " + key, value));
+    bytes += key.size() + value.size();
+  }
+  if (bytes > kMaxLabelBytes) {
+    return {Code::kInvalidArgument, "the labels are " + std::to_string(bytes) + " bytes long; at most " +
+                                        std::to_string(kMaxLabelBytes) + " are taken"};
   }
   if (spec.pids.size() > kMaxPids) return {Code::kInvalidArgument, "more than 256 pids in one session"};
   std::sort(spec.pids.begin(), spec.pids.end());

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """HTTP/2 as a weapon: rapid resets, floods of frames of every kind, watches without end. Each beside another user, who loses no
 record and is answered, and leaves profd as it was. What it may take meanwhile has a limit."""
+import gzip
 import pathlib
+import struct
 import sys
 import unittest
 
@@ -25,6 +27,13 @@ def reset(stream):
     return raw.frame(raw.RST, 0, stream, CANCEL)
 
 
+def compressed(stream, body, ticket=None):
+    headers = raw.call_headers("/profd.v1.Control/List", ticket, [("grpc-encoding", "gzip")])
+    data = gzip.compress(body)
+    return (raw.frame(raw.HEADERS, raw.END_HEADERS, stream, raw.header_block(headers)) +
+            raw.frame(raw.DATA, raw.END_STREAM, stream, b"\1" + struct.pack(">I", len(data)) + data))
+
+
 def floods():
     """gRPC would begin a call for each HEADERS, and keep what that took: 0.8 GB after 8 connections with 10 000 of them."""
     return {
@@ -42,6 +51,7 @@ def floods():
         "empty settings": BEGUN + raw.frame(raw.SETTINGS, 0, 0) * 100_000,
         "tables": BEGUN + b"".join(raw.frame(raw.SETTINGS, 0, 0, b"\0\1" + size) for size in (b"\0\0\0\0", b"\0\1\0\0")) * 50_000,
         "windows": BEGUN + raw.frame(raw.WINDOW_UPDATE, 0, 0, b"\0\0\0\1") * 100_000,
+        "compressed": BEGUN + compressed(1, bytes(12 << 20)) * 100,
         "unknown frames": BEGUN + raw.frame(77, 255, 0, b"x" * 100) * 50_000,
     }
 
@@ -49,7 +59,9 @@ def floods():
 @harness.needs_root
 class HostileHttp2Test(siege.Siege):
     def setUp(self):
-        self.daemon = self.besieged(config="log:\n  audit: 'off'\n")
+        [self.port] = harness.free_ports()
+        remote = f"remote: {{listen: '127.0.0.1:{self.port}', plain: viewer}}\n"
+        self.daemon = self.besieged(config="log:\n  audit: 'off'\n" + remote)
 
     def most_kib(self):
         status = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
@@ -73,6 +85,54 @@ class HostileHttp2Test(siege.Siege):
         with self.witnessed(self.daemon, "all floods at once"):
             self.limited("all", len(attackers),
                          lambda number: raw.flood(self.daemon.socket, attackers[number], CONNECTIONS, SECONDS))
+
+    def test_nothing_compressed_is_taken(self):
+        """12 KB would be 12 MiB, before anybody has looked at the ticket. Root is told why, others' connections end."""
+        def ask():
+            door, connection = raw.Door(self.daemon.socket), raw.Connection(self.daemon.socket)
+            connection.calls[1] = raw.Call()
+            connection.socket.sendall(compressed(1, b"", door.ticket))
+            while connection.calls[1].code is None and connection.read():
+                pass
+            door.close()
+            connection.close()
+            return connection.calls[1]
+
+        def ask_as_user(_):
+            call = ask()
+            assert call.code is None and call.messages == 0, (call.code, call.text)
+
+        of_root = ask()
+        self.assertEqual(of_root.code, raw.UNIMPLEMENTED, of_root.text)
+        self.assertIn("gzip", of_root.text)
+        siege.run_attackers(1, ask_as_user)
+
+    def test_no_answer_repeats_a_long_question(self):
+        """Whoever does not read would have profd keep both."""
+        def ask(_):
+            connection = raw.Connection(self.daemon.socket)
+            for method, code in (("health.v1.Health/Check", raw.NOT_FOUND),
+                                 ("reflection.v1alpha.ServerReflection/ServerReflectionInfo", raw.INVALID_ARGUMENT)):
+                call = connection.begin("/grpc." + method, raw.text_field(1, "x" * 10_000), keep=True)
+                while call.code is None and connection.read():
+                    pass
+                assert call.code == code and len(call.text) < 2000 and not call.body, (method, call.code, call.text[:100], call.messages)
+
+        siege.run_attackers(1, ask)
+
+    def test_messages_over_tcp_that_do_not_end(self):
+        """gRPC keeps them. Where its memory is full it ends connections and calls: of those who came over TCP."""
+        piece = raw.frame(raw.DATA, 0, 1, b"a" * 16_384)
+        data = BEGUN + b"".join(head("List", stream) + raw.frame(raw.DATA, 0, stream, b"\0\0\x0f\xff\xff" + b"a" * 16_000) +
+                                piece[:5] + struct.pack(">I", stream) + piece[9:] for stream in range(1, 127, 2))
+        begin = raw.from_addresses(self.port, 20)
+        witness = siege.Witness(self, self.daemon, None)
+        asker = siege.Asker(siege.HONEST, [self.daemon.socket])
+        try:
+            siege.run_attackers(1, lambda _: raw.flood(None, data, connections=450, seconds=2 * SECONDS, begin=begin))
+        finally:
+            asker.end()  # it had every answer
+        witness.end(self)
 
     def test_calls_on_every_connection_there_may_be(self):
         data = BEGUN + b"".join(head("Start", stream) for stream in range(1, 129, 2))

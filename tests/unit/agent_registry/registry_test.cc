@@ -80,6 +80,22 @@ class RegistryTest : public testing::Test {
   std::thread thread_;
 };
 
+TEST_F(RegistryTest, UsersWithAllTheyMayHaveLeaveSomeToOthers) {
+  OnCtl([] {
+    base::Executor ctl;
+    Registry registry(ctl, {.geometry = {2, 256, 65536}, .max_peers = 64, .max_peers_per_uid = 32});
+    const auto fill = [&](uid_t uid) {
+      size_t seats = 0;
+      while (registry.TakeSeat(Process(7, uid)).ok()) ++seats;
+      return seats;
+    };
+    EXPECT_EQ(fill(1), 32U);
+    EXPECT_EQ(fill(2), 32U);
+    EXPECT_EQ(fill(3), 8U) << "an eighth beyond";
+    EXPECT_EQ(fill(4), 0U);
+  });
+}
+
 TEST_F(RegistryTest, ASeatIsNoPeerYet) {
   OnCtl([this] {
     const uint64_t seat = Sit(42);

@@ -150,6 +150,60 @@ TEST_F(ConduitTest, OfMessagesThatDoNotEndAUserHasSoMuch) {
   EXPECT_EQ(Hear(again.grpc, begun.size()), begun) << "what was given up is free again";
 }
 
+TEST_F(ConduitTest, TheYoungestWithoutACallMakesRoom) {
+  Start({});
+  const Pair first = Connect(), second = Connect(), busy = Connect(), other = Connect(kUser + 1);
+  const std::string begun = kPreface + Call(1);
+  Say(busy.client, begun);
+  EXPECT_EQ(Hear(busy.grpc, begun.size()), begun);
+  conduit_->Relieve(kUser);
+  EXPECT_EQ(Hear(second.client), "");
+  conduit_->Relieve(kUser);
+  EXPECT_EQ(Hear(first.client), "");
+  conduit_->Relieve(kUser);  // there is none left
+  Say(busy.client, Call(3));
+  EXPECT_EQ(Hear(busy.grpc, Call(3).size()), Call(3));
+  Say(other.client, kPreface);
+  EXPECT_EQ(Hear(other.grpc, kPreface.size()), kPreface);
+}
+
+TEST_F(ConduitTest, NothingCompressedIsCarried) {
+  Start({});
+  const Pair plain = Connect(), compressed = Connect();
+  const std::string message = Piece(300, 300);
+  const std::string said = kPreface + Call(1) + FrameOf(Frame::kData, 0, 1, message);
+  Say(plain.client, said);
+  EXPECT_EQ(Hear(plain.grpc, said.size()), said);
+  Say(compressed.client, kPreface + Call(1) + FrameOf(Frame::kData, 0, 1, '\1' + message.substr(1)));
+  EXPECT_EQ(Hear(compressed.grpc), "") << "it is closed";
+}
+
+TEST_F(ConduitTest, OfLargeRequestsWithoutAnAnswerAUserHasSoMuch) {
+  Start({.max_unfinished_per_uid = 250'000});
+  const Pair pair = Connect();
+  const auto large = [](uint32_t stream) {
+    return Call(stream) + FrameOf(Frame::kData, Frame::kEndStream, stream, Piece(100'000, 100'000));
+  };
+  const std::string two = kPreface + large(1) + large(3);
+  Say(pair.client, two);
+  EXPECT_EQ(Hear(pair.grpc, two.size()), two);
+  const std::string answer = FrameOf(Frame::kHeaders, 4 | Frame::kEndStream, 1, "no");
+  Say(pair.grpc, answer);
+  EXPECT_EQ(Hear(pair.client, answer.size()), answer);
+  Say(pair.client, large(5));
+  EXPECT_EQ(Hear(pair.grpc, large(5).size()), large(5)) << "one is answered";
+  Say(pair.client, large(7));
+  EXPECT_LT(Hear(pair.grpc, large(7).size()).size(), large(7).size()) << "it is closed";
+}
+
+TEST(MessageScanTest, SeesWhatIsCompressed) {
+  MessageScan scan;
+  scan.Add(Piece(300, 300) + std::string(1, '\0'));
+  EXPECT_FALSE(scan.compressed());
+  scan.Add(Piece(300, 300).substr(1) + '\1');
+  EXPECT_TRUE(scan.compressed());
+}
+
 TEST(MessageScanTest, KeepsWhatIsNotWhole) {
   MessageScan scan;
   const std::string message = Piece(300, 300);

@@ -28,8 +28,7 @@ class GateTest : public testing::Test {
     folder_ = testing::TempDir() + "gateXXXXXX";
     ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
     Gate::Options options;
-    options.max_connections = most;
-    options.max_connections_per_peer = most_of_user;
+    options.room = {.most = most, .most_of_one = most_of_user};
     options.pass = [this](UniqueFd fd, uid_t) {
       const std::lock_guard lock(mutex_);
       passed_.push_back(std::move(fd));
@@ -105,6 +104,25 @@ class GateTest : public testing::Test {
   std::vector<UniqueFd> passed_;
   std::thread thread_;
 };
+
+TEST(RoomTest, AFewAccountsLeaveSomeToOthers) {
+  constexpr Room kRoom{.most = 3072, .most_of_one = 1088};
+  size_t total = 0;
+  const auto fill = [&](bool is_root = false) {
+    size_t mine = 0;
+    while (kRoom.For(total, mine, is_root)) ++mine, ++total;
+    return mine;
+  };
+  EXPECT_EQ(fill(), 1088U);
+  EXPECT_EQ(fill(), 1088U);
+  EXPECT_EQ(fill(), 832U) << "half of what is left with the reserve";
+  for (int i = 0; i < 20; ++i) EXPECT_GE(fill(), Room::kFew);
+  while (fill() > 0) {
+  }
+  EXPECT_EQ(fill(true), 3072U / 8);
+  EXPECT_TRUE((Room{.most = 1, .most_of_one = 1}.For(0, 0, false)));
+  EXPECT_FALSE((Room{.most = 1, .most_of_one = 1}.For(1, 0, true)));
+}
 
 TEST_F(GateTest, EverybodyMayConnect) {
   Open(10, 10);

@@ -81,5 +81,32 @@ TEST(Limits, HalfOfTheFetchesAreForOneUserAndAllForAnAdmin) {
   EXPECT_TRUE(limits.TakeFetch(kBob).ok());
 }
 
+TEST(Limits, WhoDoesNotReadHasNoMoreAnswersAndOthersHave) {
+  constexpr uint64_t kOne = 4 << 20;
+  auto limits = std::make_unique<Limits>(Small());
+  std::vector<Limits::Held> held;
+  const auto fill = [&](const Caller& caller) {
+    size_t answers = 0;
+    for (; answers < 1000 && limits->CheckAnswer(caller).ok(); ++answers) {
+      held.push_back(limits->KeepAnswer(caller, kOne));
+    }
+    return answers * kOne;
+  };
+  EXPECT_EQ(fill(kAda), Limits::kMostUnread);
+  const base::Status full = limits->CheckAnswer(kAda);
+  EXPECT_EQ(full.code(), Code::kResourceExhausted);
+  EXPECT_THAT(full.message(), HasSubstr("has not read 64 MiB of answers: read the earlier answers first"));
+  EXPECT_TRUE(limits->CheckAnswer(kBob).ok());
+  EXPECT_TRUE(limits->CheckAnswer(kRoot).ok());
+  held.pop_back();
+  EXPECT_TRUE(limits->CheckAnswer(kAda).ok()) << "one was read";
+  // Several do not read: what they have is bounded, and something is left for others.
+  uint64_t all = Limits::kMostUnread - kOne;
+  for (uid_t uid = 2000; uid < 2006; ++uid) all += fill({.uid = uid, .gid = uid, .pid = 4, .user = "eve"});
+  EXPECT_LE(all, Limits::kMostUnreadOfAll);
+  EXPECT_GT(fill(kBob), 0U);
+  limits.reset();  // what is held outlives it
+}
+
 }  // namespace
 }  // namespace profd::auth

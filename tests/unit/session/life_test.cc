@@ -178,6 +178,13 @@ TEST(LifeTest, NoMoreThanThereMayBe) {
   EXPECT_THAT(second.status().message(), HasSubstr("session.max_sessions"));
 }
 
+TEST(LifeTest, AnEighthBeyondIsForAdmins) {
+  ManagerRig rig([](config::Config& config) { config.session.max_sessions = 8; });
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(rig.Start(HostCpu()).ok());
+  EXPECT_EQ(rig.Start(HostCpu()).ok(), ::getuid() == 0);
+  EXPECT_EQ(rig.Start(HostCpu()).status().code(), Code::kResourceExhausted);
+}
+
 TEST(LifeTest, RemovedOnesAreGone) {
   ManagerRig rig;
   const auto started = rig.Start(HostCpu());

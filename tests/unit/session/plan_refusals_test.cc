@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/session/plan/plan.h"
+#include "daemon/session/plan/spec_check.h"
 #include "tests/unit/session/plan_cases.h"
 
 namespace profd::session {
@@ -44,6 +45,16 @@ TEST(Plan, LeasedDevicesAreTaken) {
   EXPECT_EQ(Find(plan, "hbm", "device:0").reason, facts.device_kinds_denied_reason);
   EXPECT_EQ(Find(plan, "hbm", "device:1").verdict, Verdict::kStarted);
   EXPECT_THAT(plan.devices, ElementsAre(1));
+}
+
+TEST(Plan, LabelsAreInEveryListSoTheyAreShort) {
+  SessionSpec spec;
+  for (int i = 10; i < 42; ++i) spec.labels[std::to_string(i)] = std::string(126, 'v');
+  EXPECT_TRUE(CheckSpec(spec, config::Config()).ok());
+  spec.labels["10"] += "v";
+  const base::Status status = CheckSpec(spec, config::Config());
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("the labels are 4097 bytes long; at most 4096 are taken"));
 }
 
 TEST(Plan, WholeHostKindsThatPolicyDenies) {
