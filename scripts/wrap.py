@@ -38,7 +38,7 @@ def wrapped(source):
             end()
             fenced = not fenced
             out.append(line)
-        elif fenced or not line.strip() or line[0] in "#|<":
+        elif fenced or not line.strip() or line[0] in "#<" or line.lstrip()[0] == "|":
             end()
             in_list &= not line.strip()
             out.append(line)

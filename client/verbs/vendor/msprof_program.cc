@@ -110,8 +110,9 @@ bool TellSkipped(const Context& context, const Given& asked, const Given& given,
   for (const options::Wish& wish : options::WishesOf(given, options::kNoChip).kinds) {
     if (wish.kind == kTasks && has_kernels) continue;
     for (const v1::KindState& kind : session.kinds()) {
-      // What an agent began late lacks its beginning; other reasons of what was started are told as it is.
-      const bool skipped = kind.verdict() == v1::VERDICT_SKIPPED;
+      // What an agent began late lacks its beginning; other reasons of what was started are told as it is. It
+      // may have been refused late, too.
+      const bool skipped = kind.verdict() == v1::VERDICT_SKIPPED || kind.verdict() == v1::VERDICT_FAILED;
       const bool late = kind.verdict() == v1::VERDICT_STARTED && kind.unit().starts_with("pid:");
       if (kind.kind() != wish.kind || !(skipped || late) || kind.reason().empty()) continue;
       std::string& names = options_of[kind.reason()];

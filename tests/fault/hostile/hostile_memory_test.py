@@ -91,7 +91,8 @@ class HostileMemoryTest(siege.Siege):
         for _ in range(SESSIONS):
             session = daemon.begin("--pid", work.pid, "--collect", "host-mem", *labels, user=siege.USER)["session"]
             self.assertEqual(daemon.ctl("stop", session, user=siege.USER).code, harness.OK)
-        with self.witnessed(daemon, f"{LISTS} lists that nobody reads"):
+        # It is over in a moment: too few lists to say how long one takes.
+        with self.witnessed(daemon, f"{LISTS} lists that nobody reads", is_timed=False):
             before = most_kib()
             siege.run_attackers(1, ask)
             grown = most_kib() - before

@@ -43,7 +43,8 @@ class CannReportsTest(ReportingTest):
         daemon = self.daemon_of("310P")
         result = self.msprof("--ascendcl=on", preload=str(self.folder / "lib64" / "libmspti.so"),
                              command=[sys.executable, "-c", WHILE_ASKED, str(self.folder / "output")])
-        self.assertEqual(result.code, PARTLY_STARTED, result)
+        # Found out once the program runs: the session's kinds fail.
+        self.assertEqual(result.code, PARTIAL_LOSS, result)
         self.assertIn("MSPTI is loaded in this process", result.err)
         self.assertFalse(list(self.directory.glob("host/data/*")))
 

@@ -30,7 +30,7 @@ TEST_F(ProcessTest, ALinkedAgentStartsNothingBeforeItsFirstCallAndRegistersThen)
   ASSERT_EQ(hello.command_line_size(), 2);
   EXPECT_EQ(hello.command_line(1), "interactive");
   EXPECT_GT(hello.start_time_ticks(), 0U);
-  EXPECT_EQ(hello.capabilities_size(), 8);
+  EXPECT_EQ(hello.capabilities_size(), 9);
   EXPECT_EQ(child->Ask("threads"), "threads 2");
 }
 
