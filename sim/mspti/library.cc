@@ -43,6 +43,10 @@ int OnDeviceState(const DeviceState* state, uint32_t) {
   return 0;
 }
 int Ignore() { return 0; }
+int IgnoreReport(uint32_t, const void*) { return 0; }
+int IgnoreInfo(uint32_t, const void*, uint32_t) { return 0; }
+int IgnoreType(uint16_t, uint32_t, const char*, size_t) { return 0; }
+uint64_t IgnoreText(const char*, size_t) { return 0; }
 
 void SleepMs(uint64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
@@ -102,9 +106,11 @@ int Library::Subscribe(Subscriber* out, CallbackFn function, void* user) {
   }
   const Profapi& profapi = TheProfapi();
   profapi.RouteMstxTo(kMsptiOwner);
-  for (const ProfileCallback type : {kCompact, kAdditional, kApiReport, kEventReport, kHostFrequency}) {
-    profapi.SetCallback(type, reinterpret_cast<void*>(Ignore));
-  }
+  for (const ProfileCallback type : {kCompact, kAdditional})
+    profapi.SetCallback(type, reinterpret_cast<void*>(IgnoreInfo));
+  for (const ProfileCallback type : {kApiReport, kEventReport})
+    profapi.SetCallback(type, reinterpret_cast<void*>(IgnoreReport));
+  profapi.SetCallback(kHostFrequency, reinterpret_cast<void*>(Ignore));
   if (!kOldLibrary || Preloaded()) profapi.SetCallback(kDeviceState, reinterpret_cast<void*>(OnDeviceState));
   job_->Start();
   return kSuccess;
@@ -331,8 +337,8 @@ namespace {
 // What happens when the real library is loaded: its hooks in libprofapi.so stay for the life of the process.
 [[maybe_unused]] const bool g_hooked = [] {
   const Profapi& profapi = TheProfapi();
-  profapi.SetCallback(kHashId, reinterpret_cast<void*>(Ignore));
-  profapi.SetCallback(kTypeName, reinterpret_cast<void*>(Ignore));
+  profapi.SetCallback(kHashId, reinterpret_cast<void*>(IgnoreText));
+  profapi.SetCallback(kTypeName, reinterpret_cast<void*>(IgnoreType));
   profapi.RegisterMstx(InitMstx);
   return true;
 }();

@@ -42,7 +42,7 @@ void TakeMetadata(const client::Metadata& metadata, RankBuilder& builder) {
     }
     const bool is_groups = name == client::kParallelGroups, is_environment = name == client::kEnvironment;
     if (!is_groups && !is_environment) {
-      builder.ForEachRank([&](Rank& rank) { rank.metadata[name] = value; });
+      builder.ForEachRank([&name = name, &value = value](Rank& rank) { rank.metadata[name] = value; });
       continue;
     }
     const Json json = Json::parse(value, nullptr, false);
