@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "base/unique_fd.h"
 #include "client/files/prof_files.h"
+#include "format/directory/bounded_json.h"
 
 namespace profd::client {
 namespace {
@@ -49,22 +51,7 @@ bool IsTrusted(int dir, int capture) {
 
 bool IsShallow(std::string_view json) {
   constexpr size_t kDeepest = 64;
-  size_t depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kDeepest) return false;
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return true;
+  return format::IsBounded(json, SIZE_MAX, kDeepest);
 }
 
 Metadata ReadMetadata(int dir, Report& report) {
