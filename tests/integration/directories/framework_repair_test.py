@@ -99,7 +99,11 @@ class FrameworkRepairTest(unittest.TestCase):
         elif path.suffix == ".perfetto-trace":
             self.assertTrue(perfetto_reader.Trace(path).slices)
 
+    def results(self, folder):
+        return [file for file in (folder.path / RESULTS).iterdir() if not file.name.endswith(".part")]
+
     def test_killed_exports(self):
+        """Killed a moment after so many results are there, from none to all but one."""
         folder, _, _ = ascend_pt.with_device(self.top / "x_ascend_pt", each=60)
         words = [harness.PROFCTL, "export", folder.path, "--format", "text,db,perfetto"]
         begin = time.monotonic()
@@ -107,19 +111,20 @@ class FrameworkRepairTest(unittest.TestCase):
         lasts = time.monotonic() - begin
         wanted = sorted(os.listdir(folder.path / RESULTS))
         dice = random.Random(4)
-        seen = set()
-        for _ in range(25):
+        for number in range(25):
             for file in (folder.path / RESULTS).iterdir():
                 file.unlink()
+            there = number % len(wanted)
             with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                while process.poll() is None and len(self.results(folder)) < there:
+                    pass
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(dice.uniform(0, 1.1 * lasts))
+                    process.wait(dice.uniform(0, lasts / len(wanted)))
                 process.kill()
-            for file in (folder.path / RESULTS).iterdir():
-                if not file.name.endswith(".part"):
-                    seen.add(file.name)
-                    self.whole(file)
-        self.assertTrue(seen)
+            left = self.results(folder)
+            self.assertGreaterEqual(len(left), there)
+            for file in left:
+                self.whole(file)
         subprocess.run(words, check=True, capture_output=True)
         self.assertEqual(sorted(os.listdir(folder.path / RESULTS)), wanted)  # nothing is left of the killed ones
 
