@@ -420,9 +420,10 @@ void Live::Impl::Publish() {
   samples.push_back({&kLiveLeftOut, {}, 0});
   samples.push_back({&kLiveValues, {}, 0});
   std::erase_if(samples, [this](const Sample& sample) { return !Wants(sample.metric->kind); });
-  // What there may be most of goes first, and profd's own never.
-  std::stable_partition(samples.begin(), samples.end(),
-                        [](const Sample& sample) { return sample.needs != auth::Action::kSeeProcess; });
+  // What there may be most of is left out first, and profd's own never.
+  std::ranges::stable_sort(samples, {}, [](const Sample& sample) {
+    return sample.metric->kind == "profd" ? 0 : sample.needs == auth::Action::kSeeProcess ? 2 : 1;
+  });
   const size_t whole = samples.size();
   samples.resize(std::min<size_t>(whole, config_.metrics.max_series));
   for (Sample& sample : samples) {

@@ -206,7 +206,9 @@ class RecordTest(harness.ProfdTest):
     def test_a_program_begins_when_its_recording_has(self):
         result = self.ended(self.record("--collect", "hbm,host-cpu", "--max-loss", "100%", "--", "true"))
         self.assertRegex(result.out, "(?m)^recorded: session ")
-        self.assertEqual(result.err.count("\n"), 1, "that there is nothing to analyse")
+        # Only that; a busy machine may lose samples.
+        notes = [line for line in result.err.splitlines() if "no kind above --max-loss" not in line]
+        self.assertEqual([("nothing to analyse" in note) for note in notes], [True], result)
         # What the agent cannot get into: this one has left its environment out.
         result = self.ended(self.record("--collect", "agent-range,host-cpu", "--max-loss", "100%", "--", "env", "-i", "sleep", "0.3"))
         self.assertRegex(result.out, "(?m)^recorded: session [^ ]+, [3-9][0-9]{2} ms|[0-9.]+ s")

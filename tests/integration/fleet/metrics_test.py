@@ -76,6 +76,14 @@ class MetricsTest(harness.ProfdTest):
         values = [line for line in text.splitlines() if not line.startswith("#")]
         self.assertEqual(len(values), 100)
 
+    def test_a_node_of_many_devices_tells_of_the_limit_too(self):
+        """profd's own values stay when those of devices alone are beyond the limit."""
+        daemon = self.profd(sim="devices: 16\nchip: 910B\n", config=LISTEN % ", max_series: 100")
+        text = harness.wait_until(
+            lambda: next((text for text in [self.get(daemon)[1]] if re.search(r"profd_live_values_left_out [1-9]", text)), ""),
+            "values to be left out")
+        self.assertIn("profd_build_info", text)
+
     def test_http_is_answered_and_bounded(self):
         daemon = self.profd(config=LISTEN % "")
         self.assertEqual(self.get(daemon)[0::2], (200, "text/plain; version=0.0.4; charset=utf-8"))
