@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "base/status.h"
-#include "daemon/agent/region.h"
+#include "daemon/agent/lanes/region.h"
 #include "libagent/abi/lane.h"
 
 namespace profd::agent {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/agent/ring_reader.h"
+#include "daemon/agent/lanes/ring_reader.h"
 #include "libagent/abi/lane.h"
 #include "tests/support/process_lanes.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/agent/region.h"
+#include "daemon/agent/lanes/region.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <utility>
 
-#include "daemon/agent/lane_clock.h"
-#include "daemon/agent/ring_reader.h"
+#include "daemon/agent/lanes/lane_clock.h"
+#include "daemon/agent/lanes/ring_reader.h"
 #include "daemon/base/after.h"
 #include "daemon/chunk/stream_spec.h"
 #include "daemon/host/process/process.h"

@@ -1,4 +1,4 @@
-#include "daemon/agent/ring_reader.h"
+#include "daemon/agent/lanes/ring_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/status.h"
-#include "daemon/agent/lane_clock.h"
-#include "daemon/agent/slot_walk.h"
+#include "daemon/agent/lanes/lane_clock.h"
+#include "daemon/agent/lanes/slot_walk.h"
 #include "daemon/chunk/stream_stats.h"
 
 namespace profd::agent {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/agent/recording_stats.h"
-#include "daemon/agent/region.h"
-#include "daemon/agent/slot_walk.h"
+#include "daemon/agent/lanes/recording_stats.h"
+#include "daemon/agent/lanes/region.h"
+#include "daemon/agent/lanes/slot_walk.h"
 #include "libagent/abi/lane.h"
 
 namespace profd::agent {

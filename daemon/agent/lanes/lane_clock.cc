@@ -1,8 +1,8 @@
-#include "daemon/agent/lane_clock.h"
+#include "daemon/agent/lanes/lane_clock.h"
 
 #include <cmath>
 
-#include "daemon/agent/sequenced.h"
+#include "daemon/agent/lanes/sequenced.h"
 
 namespace profd::agent {
 

@@ -1,4 +1,4 @@
-#include "daemon/agent/region.h"
+#include "daemon/agent/lanes/region.h"
 
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "daemon/agent/sequenced.h"
+#include "daemon/agent/lanes/sequenced.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3

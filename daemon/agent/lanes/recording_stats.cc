@@ -1,4 +1,4 @@
-#include "daemon/agent/recording_stats.h"
+#include "daemon/agent/lanes/recording_stats.h"
 
 #include <cstring>
 

@@ -1,7 +1,7 @@
 // The clock of a process: what its stamps are ticks of.
 #pragma once
 
-#include "daemon/agent/region.h"
+#include "daemon/agent/lanes/region.h"
 #include "libagent/abi/lane.h"
 
 namespace profd::agent {

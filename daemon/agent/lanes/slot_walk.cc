@@ -1,4 +1,4 @@
-#include "daemon/agent/slot_walk.h"
+#include "daemon/agent/lanes/slot_walk.h"
 
 #include <algorithm>
 #include <array>
