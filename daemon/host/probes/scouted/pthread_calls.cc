@@ -14,8 +14,8 @@
 
 #include "base/clock.h"
 #include "daemon/host/files/row_text.h"
-#include "daemon/host/probes/pthread_hooks.h"
-#include "daemon/host/probes/scout_probe.h"
+#include "daemon/host/probes/scouted/pthread_hooks.h"
+#include "daemon/host/probes/scouted/scout_probe.h"
 #include "daemon/host/process/process.h"
 #include "daemon/host/scouts/scout.h"
 #include "format/events/os_call_line.h"

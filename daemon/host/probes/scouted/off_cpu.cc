@@ -5,7 +5,7 @@
 #include <string>
 
 #include "daemon/host/events/perf_ring.h"
-#include "daemon/host/probes/scout_probe.h"
+#include "daemon/host/probes/scouted/scout_probe.h"
 #include "daemon/host/scouts/profile_scout.h"
 #include "format/decode/host/cpu_profile.h"
 #include "format/directory/own_folder.h"

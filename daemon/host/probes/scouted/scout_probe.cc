@@ -1,4 +1,4 @@
-#include "daemon/host/probes/scout_probe.h"
+#include "daemon/host/probes/scouted/scout_probe.h"
 
 #include <poll.h>
 

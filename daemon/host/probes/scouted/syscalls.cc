@@ -23,7 +23,7 @@
 #include "daemon/host/events/thread_events.h"
 #include "daemon/host/events/tracefs.h"
 #include "daemon/host/files/row_text.h"
-#include "daemon/host/probes/scout_probe.h"
+#include "daemon/host/probes/scouted/scout_probe.h"
 #include "daemon/host/process/process.h"
 #include "daemon/host/scouts/scout.h"
 #include "format/events/os_call_line.h"

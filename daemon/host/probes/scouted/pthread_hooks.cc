@@ -1,4 +1,4 @@
-#include "daemon/host/probes/pthread_hooks.h"
+#include "daemon/host/probes/scouted/pthread_hooks.h"
 
 #include <fcntl.h>
 
