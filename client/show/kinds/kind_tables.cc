@@ -1,4 +1,4 @@
-#include "client/show/kind_tables.h"
+#include "client/show/kinds/kind_tables.h"
 
 #include <string_view>
 

@@ -1,4 +1,4 @@
-#include "client/show/kind_lines.h"
+#include "client/show/kinds/kind_lines.h"
 
 #include <algorithm>
 
