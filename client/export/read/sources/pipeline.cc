@@ -8,7 +8,7 @@
 #include "client/export/read/sources/agent_source.h"
 #include "client/export/read/sources/overlap.h"
 #include "client/export/read/sources/profile_source.h"
-#include "client/export/read/sources/task_source.h"
+#include "client/export/read/sources/tasks/task_source.h"
 #include "format/decode/catalogue.h"
 #include "format/decode/host/cpu_profile.h"
 

@@ -1,4 +1,4 @@
-#include "client/export/read/sources/host_records.h"
+#include "client/export/read/sources/tasks/host_records.h"
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "client/export/read/agent_stream.h"
 #include "client/export/read/slices.h"
-#include "client/export/read/sources/cann_cursor.h"
+#include "client/export/read/sources/tasks/cann_cursor.h"
 #include "format/decode/cann/markers.h"
 #include "format/decode/cann/operator_records.h"
 #include "format/decode/decoder.h"

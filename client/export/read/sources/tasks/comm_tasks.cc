@@ -1,4 +1,4 @@
-#include "client/export/read/sources/comm_tasks.h"
+#include "client/export/read/sources/tasks/comm_tasks.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "client/export/read/sources/ai_cpu_collectives.h"
+#include "client/export/read/sources/tasks/ai_cpu_collectives.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "client/export/read/sources/kernel_feed.h"
+#include "client/export/read/sources/tasks/kernel_feed.h"
 
 #include <algorithm>
 #include <functional>

@@ -12,9 +12,9 @@
 
 #include "base/flat_map.h"
 #include "client/export/read/capture.h"
+#include "client/export/read/sinks.h"
 #include "client/export/read/slices.h"
-#include "client/export/read/sources/comm_tasks.h"
-#include "client/export/read/sources/pipeline.h"
+#include "client/export/read/sources/tasks/comm_tasks.h"
 #include "format/decode/cann/cann_names.h"
 #include "format/decode/cann/collectives.h"
 #include "format/decode/cann/launches.h"

@@ -7,8 +7,8 @@
 
 #include "client/export/read/capture.h"
 #include "client/export/read/filter.h"
-#include "client/export/read/sources/ai_cpu_collectives.h"
-#include "client/export/read/sources/pipeline.h"
+#include "client/export/read/sinks.h"
+#include "client/export/read/sources/tasks/ai_cpu_collectives.h"
 #include "format/decode/cann/cann_names.h"
 #include "format/decode/cann/captures.h"
 #include "format/decode/cann/model_calls.h"

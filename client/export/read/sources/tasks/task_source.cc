@@ -1,4 +1,4 @@
-#include "client/export/read/sources/task_source.h"
+#include "client/export/read/sources/tasks/task_source.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "client/export/read/slices.h"
-#include "client/export/read/sources/ai_cpu_collectives.h"
-#include "client/export/read/sources/cann_cursor.h"
-#include "client/export/read/sources/comm_tasks.h"
-#include "client/export/read/sources/host_records.h"
-#include "client/export/read/sources/kernel_feed.h"
+#include "client/export/read/sources/tasks/ai_cpu_collectives.h"
+#include "client/export/read/sources/tasks/cann_cursor.h"
+#include "client/export/read/sources/tasks/comm_tasks.h"
+#include "client/export/read/sources/tasks/host_records.h"
+#include "client/export/read/sources/tasks/kernel_feed.h"
 #include "format/decode/cann/cann_names.h"
 #include "format/decode/cann/launches.h"
 #include "format/decode/decoder.h"
