@@ -1,4 +1,4 @@
-#include "sim/scenario/producer.h"
+#include "sim/scenario/producers/producer.h"
 
 #include <algorithm>
 #include <charconv>

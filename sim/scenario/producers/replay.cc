@@ -1,8 +1,8 @@
 // Recorded bytes instead of the load model.
 #include <algorithm>
 
-#include "sim/scenario/channel_ids.h"
-#include "sim/scenario/producer.h"
+#include "sim/scenario/producers/channel_ids.h"
+#include "sim/scenario/producers/producer.h"
 
 namespace profd::sim {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "format/records/tasks.h"
-#include "sim/scenario/producer.h"
+#include "sim/scenario/producers/producer.h"
 
 namespace profd::sim {
 namespace {

@@ -4,8 +4,8 @@
 #include <iterator>
 
 #include "format/records/device.h"
-#include "sim/scenario/channel_ids.h"
-#include "sim/scenario/producer.h"
+#include "sim/scenario/producers/channel_ids.h"
+#include "sim/scenario/producers/producer.h"
 
 namespace profd::sim {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "format/records/tasks.h"
-#include "sim/scenario/channel_ids.h"
-#include "sim/scenario/producer.h"
+#include "sim/scenario/producers/channel_ids.h"
+#include "sim/scenario/producers/producer.h"
 
 namespace profd::sim {
 namespace {
