@@ -6,7 +6,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "base/thread.h"
+#include "base/threads/thread.h"
 
 namespace profd::host {
 

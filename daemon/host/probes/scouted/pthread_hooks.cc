@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "base/unique_fd.h"
 #include "daemon/host/files/local_files.h"
 #include "daemon/host/process/code_map.h"

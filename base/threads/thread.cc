@@ -1,4 +1,4 @@
-#include "base/thread.h"
+#include "base/threads/thread.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/spare_threads.h"
+#include "base/threads/spare_threads.h"
 #include "base/unique_fd.h"
 
 namespace profd::base {

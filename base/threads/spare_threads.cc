@@ -1,4 +1,4 @@
-#include "base/spare_threads.h"
+#include "base/threads/spare_threads.h"
 
 #include <chrono>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "base/wake_up.h"
+#include "base/threads/wake_up.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
