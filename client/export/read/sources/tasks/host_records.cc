@@ -56,8 +56,7 @@ void ForEach(const Capture& capture, const Side& host, std::string_view name, co
 void ReadNames(const Capture& capture, const Side& host, const Sinks& sinks, format::CannNames& names) {
   for (const std::string_view aging : kAging) {
     for (const bool types : {false, true}) {
-      const Stream* stream =
-          host.Find(std::string(aging) + (types ? "additional.type_info_dic" : "additional.hash_dic"));
+      const Stream* stream = host.Find(std::string(aging).append(types ? kTypeNames : kHashNames));
       if (stream == nullptr) continue;
       Framed framed;
       framed.by = Framed::By::kLine;

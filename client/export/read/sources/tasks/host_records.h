@@ -33,6 +33,9 @@ void ReadModelCalls(const Capture& capture, const Side& host, const Sinks& sinks
 bool IsOfCaptures(std::string_view file);
 void ReadCaptures(const Capture& capture, const Side& host, const Sinks& sinks, format::Captures& captures);
 
+// The dictionaries that ReadNames() reads, without "aging." and "unaging.".
+inline constexpr std::string_view kHashNames = "additional.hash_dic", kTypeNames = "additional.type_info_dic";
+
 inline constexpr std::string_view kCommStreams = "additional.mc2_comm_info";
 void ReadCommStreams(const Capture& capture, const Side& host, const Sinks& sinks, CommStreams& streams);
 

@@ -12,8 +12,6 @@ namespace profd::client {
 
 // Read by DecodeTasks, not by a decoder of their own; "" of others, else as --kinds names them.
 std::string_view TaskStreamKind(const Side& side, std::string_view file);
-// A log of tasks, also one that a decoder of its own reads for what else is in it.
-bool LogsTasks(const Side& side, std::string_view file);
 
 // The kinds "task", "api" and "aicore-task". Reads the host's records in windows and every device's log as
 // far as these reach, so memory is bounded. Where there are tasks the kernels that programs have reported are
