@@ -11,7 +11,7 @@
 #include "daemon/agent/lanes/ring_reader.h"
 #include "daemon/agent/lanes/slot_walk.h"
 #include "libagent/abi/lane.h"
-#include "tests/support/process_lanes.h"
+#include "tests/unit/support/process_lanes.h"
 
 namespace profd::agent {
 

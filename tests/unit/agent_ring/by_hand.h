@@ -10,7 +10,7 @@
 
 #include "daemon/agent/lanes/ring_reader.h"
 #include "libagent/abi/lane.h"
-#include "tests/support/process_lanes.h"
+#include "tests/unit/support/process_lanes.h"
 
 namespace profd::agent {
 

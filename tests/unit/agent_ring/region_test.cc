@@ -8,7 +8,7 @@
 
 #include "libagent/abi/lane.h"
 #include "libagent/src/process.h"
-#include "tests/support/process_lanes.h"
+#include "tests/unit/support/process_lanes.h"
 
 namespace profd::agent {
 namespace {

@@ -12,7 +12,7 @@ from concurrent import futures
 
 import grpc
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 SERVICE = "opentelemetry.proto.collector.metrics.v1.MetricsService"
 
 

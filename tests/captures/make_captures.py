@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the captures of tests/captures that are the simulator's.
 
-    PROFD_BUILD_DIR=build PYTHONPATH=tests/support python3 tests/support/make_captures.py
+    PROFD_BUILD_DIR=build PYTHONPATH=tests/support python3 tests/captures/make_captures.py
 """
 import json
 import lzma
