@@ -36,6 +36,7 @@
   VERB(Capture)           \
   VERB(Tls)               \
   VERB(Auto)              \
+  VERB(Uptime)            \
   VERB(Completion)
 
 namespace profd::client {
