@@ -36,7 +36,6 @@
   VERB(Capture)           \
   VERB(Tls)               \
   VERB(Auto)              \
-  VERB(Uptime)            \
   VERB(Completion)
 
 namespace profd::client {

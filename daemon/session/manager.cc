@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/clock.h"
 #include "daemon/agent/drain.h"
 #include "daemon/agent/registry.h"
 #include "daemon/base/aside.h"
@@ -77,7 +76,6 @@ class Manager::Impl {
   Result<auth::Lease> RemoveLease(const Caller& caller, const std::string& id);
   std::vector<auth::Lease> ListLeases(const Caller& caller) const;
   void Save(int level);
-  uint64_t RunningNs() const { return base::RawNs() - begun_raw_ns_; }
   Node& node() { return node_; }
   Result<Taped> Tape(const Caller& caller, const TapeOrder& order) {
     return taping_.Do(caller, order, node_.shared_driver());
@@ -98,7 +96,6 @@ class Manager::Impl {
   void Shutdown(std::function<void()> done);
 
  private:
-  const uint64_t begun_raw_ns_ = base::RawNs();
   void StopUnleased();
   void AnswerEnded(const Caller& caller, const std::string& session,
                    const std::function<void(Result<Stopped>)>& done) const;
@@ -429,7 +426,6 @@ std::vector<auth::Lease> Manager::ListLeases(const Caller& caller) { return impl
 Result<Taped> Manager::Tape(const Caller& caller, const TapeOrder& order) {
   return impl_->Tape(caller, order);
 }
-uint64_t Manager::RunningNs() const { return impl_->RunningNs(); }
 Node& Manager::node() { return impl_->node(); }
 host::Sampler& Manager::sampler() { return impl_->sampler(); }
 std::vector<SessionInfo> Manager::Open() const {

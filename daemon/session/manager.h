@@ -102,8 +102,6 @@ class Manager {
   // Of other users only for root.
   std::vector<auth::Lease> ListLeases(const auth::Caller& caller);
 
-  uint64_t RunningNs() const;
-
   // What the always-on values are read from.
   Node& node();
   host::Sampler& sampler();

@@ -197,8 +197,6 @@ class ControlService::Calls : public v1::Control::CallbackService {
                                        v1::ListLeasesReply* reply) override;
   grpc::ServerUnaryReactor* Stacks(grpc::CallbackServerContext* context, const v1::StacksRequest* request,
                                    v1::StacksReply* reply) override;
-  grpc::ServerUnaryReactor* Uptime(grpc::CallbackServerContext* context, const v1::UptimeRequest* request,
-                                   v1::UptimeReply* reply) override;
   grpc::ServerUnaryReactor* Doctor(grpc::CallbackServerContext* context, const v1::DoctorRequest* request,
                                    v1::DoctorReply* reply) override;
   grpc::ServerUnaryReactor* Tape(grpc::CallbackServerContext* context, const v1::TapeRequest* request,
@@ -504,16 +502,6 @@ grpc::ServerUnaryReactor* ControlService::Calls::Stacks(grpc::CallbackServerCont
                    owed->Answer(stacks);
                  });
                });
-}
-
-grpc::ServerUnaryReactor* ControlService::Calls::Uptime(grpc::CallbackServerContext* context,
-                                                        const v1::UptimeRequest* /*request*/,
-                                                        v1::UptimeReply* reply) {
-  return OnCtl(context, {"uptime"}, reply, [this](const auth::Caller& /*caller*/, const auto& owed) {
-    v1::UptimeReply answer;
-    answer.set_running_ns(manager_.RunningNs());
-    owed->Answer(base::Result(answer));
-  });
 }
 
 grpc::ServerUnaryReactor* ControlService::Calls::AddLease(grpc::CallbackServerContext* context,
