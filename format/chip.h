@@ -29,7 +29,6 @@ enum class Chip : uint32_t {
   k910_96 = 16,
   kMdcV2 = 17,
   kMdcLiteV2 = 18,
-  k920 = 19,
   kNotTold = 0xFF,        // the driver would not say
   kUnknown = UINT32_MAX,  // no file says
 };
@@ -190,18 +189,6 @@ inline constexpr ChipTraits kChips[] = {
      .dies_in_pairs = true,
      .l2_events = chip_events::kL2Of910_96,
      .l2_rates = &chip_events::kRatesOf950},
-    {.chip = Chip::k920,
-     .family = Chip::k910B,
-     .name = "920",
-     .db_name = "Ascend920",
-     .counter_mhz = 50,
-     .aic_mhz = 900,
-     .newer_exporter = true,
-     .last_ai_core = 24,
-     .vendor_caches = 2,
-     .dvpp_id = true,
-     .page_fault_register = true,
-     .l2_events = chip_events::kL2OfB},
     {.chip = Chip::kMdcV2, .family = Chip::kMdcV2, .core_events = 10},
     {.chip = Chip::kMdcLiteV2, .family = Chip::kMdcV2, .core_events = 10},
 };
