@@ -31,7 +31,6 @@ enum class Kind : uint8_t {
   kSocProfile,
   kLowPower,
   kUb,
-  kOptics,
   kCcu,
   kCcuTask,
   kTsCpu,
@@ -84,7 +83,7 @@ inline constexpr std::string_view kHbm = "hbm.data", kDdr = "ddr.data", kLlc = "
                                   kRoce = "roce.data", kNetdev = "netdev_stats.data",
                                   kNpuMem = "npu_mem.data", kNpuAppMem = "npu_mem.app",
                                   kNpuModuleMem = "npu_module_mem.data", kQos = "qos.data",
-                                  kSocProfile = "stars_soc_profile.data", kUb = "ub.data", kOptics = "optics.data",
+                                  kSocProfile = "stars_soc_profile.data", kUb = "ub.data",
                                   kTsCpu = "tscpu.data", kAiCpu = "aicpu.data", kSocPmu = "socpmu.data",
                                   kL2Cache = "l2_cache.data";
 // Frequencies alone, or with voltages.
@@ -174,7 +173,6 @@ inline constexpr KindTraits kKinds[] = {
     {Kind::kLowPower, "low-power", Scope::kDevice, "frequency of the cores, voltages",
      {file::kFrequencies, file::kPower}},
     {Kind::kUb, "ub", Scope::kDevice, "traffic of the UB ports", {file::kUb}},
-    {Kind::kOptics, "optics", Scope::kDevice, "light of the optical ports", {file::kOptics}},
     {Kind::kCcu, "ccu", Scope::kDevice, "channels of the collective units",
      {file::kCcu0Channels, file::kCcu1Channels}, {.of_job = true}},
     {Kind::kCcuTask, "ccu-task", Scope::kDevice, "missions of the collective units",

@@ -32,8 +32,7 @@ constexpr ChipSet kStars =
 // Channels that are told how often, and no more.
 constexpr uint32_t kPcieChannel = 3, kDvppChannel = 6, kHccsChannel = 9, kDvppVencChannel = 135,
                    kDvppJpegeChannel = 136, kDvppVdecChannel = 137, kDvppJpegdChannel = 138,
-                   kDvppVpcChannel = 139, kDvppPngChannel = 140, kDvppScdChannel = 141, kUbChannel = 146,
-                   kOpticsChannel = 152;
+                   kDvppVpcChannel = 139, kDvppPngChannel = 140, kDvppScdChannel = 141, kUbChannel = 146;
 
 constexpr RateRange kNoRate{};
 constexpr RateRange kMemoryRate{1, 100, 50};
@@ -139,7 +138,6 @@ constexpr Capability kCapabilities[] = {
     {Kind::kLowPower, k910B, {{{channel::kLowPower, file::kPower}}}, kNoRate},
     {Kind::kLowPower, kEvery & ~(k310 | k910 | k910B), {{{channel::kLowPower, file::kFrequencies}}}, kNoRate},
     {Kind::kUb, k950 | kOther, {{{kUbChannel, file::kUb}}}, kPortRate},
-    {Kind::kOptics, k910B, {{{kOpticsChannel, file::kOptics}}}, kPortRate},
     {.kind = Kind::kCcu,
      .chips = k950 | kOther,
      .wanted = {{{channel::kCcu0Channels, file::kCcu0Channels},

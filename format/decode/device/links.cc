@@ -1,4 +1,4 @@
-// pcie.data, hccs.data, ub.data: what went over the links. optics.data: the light of their ports.
+// pcie.data, hccs.data, ub.data: what went over the links.
 #include <iterator>
 
 #include "format/decode/family.h"
@@ -37,16 +37,6 @@ const Series kUbSeries = {
     "ub", Kind::kUb, {"port"}, {{"rx", Unit::kBytesPerSecond}, {"tx", Unit::kBytesPerSecond}}};
 
 constexpr double kMb = 1 << 20;
-
-struct OpticsRecord {
-  uint64_t time_us;  // T1
-  uint32_t port;
-  uint32_t rx_uw, tx_uw;
-  uint32_t reserved;
-};
-static_assert(sizeof(OpticsRecord) == 24);
-
-const Series kOpticsSeries = {"optics", Kind::kOptics, {"port"}, {{"rx", Unit::kNone}, {"tx", Unit::kNone}}};
 
 // **Thread:** one.
 class Pcie : public Decoder {
@@ -155,27 +145,6 @@ class Ub : public Decoder {
   Rows rows_;
 };
 
-// **Thread:** one.
-class Optics : public Decoder {
- public:
-  explicit Optics(const DecodeContext& context) : Decoder(context), rows_(kOpticsSeries, context) {}
-
-  void Take(std::span<const std::byte> whole) override {
-    EachRecord<OpticsRecord>(whole, [this](const OpticsRecord& record) {
-      ++records_;
-      rows_.Add(context().StartUsToWall(record.time_us), {record.port},
-                {static_cast<double>(record.rx_uw), static_cast<double>(record.tx_uw)});
-    });
-  }
-  void Finish() override { rows_.Flush(); }
-
- private:
-  Rows rows_;
-};
-
-std::unique_ptr<Decoder> MakeOptics(const DecodeContext& context, std::string_view, int64_t) {
-  return std::make_unique<Optics>(context);
-}
 std::unique_ptr<Decoder> MakePcie(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<Pcie>(context);
 }
@@ -224,20 +193,12 @@ constexpr FramingRow UbRow() {
   return entry;
 }
 
-bool IsOptics(const std::byte* bytes) {
-  const auto record = Load<OpticsRecord>(bytes);
-  return check::All(record.port < check::kMostPorts, record.time_us < check::kMostUs, record.reserved == 0);
-}
-
 constexpr FramingRow kFramings[] = {
     row::With(row::Fixed<PcieRecord, IsPcie>(chips::kAll, file::kPcie, StampDomain::kDeviceNs,
                                              offsetof(PcieRecord, time_ns), Combine::kMinMaxAvg, 1),
               {offsetof(PcieRecord, device), 4}),
     row::With(HccsRow(), {}, {chips::kAll, 1, 44}),
     row::With(UbRow(), {offsetof(UbRecord, port), 2}, {chips::kAll, 2}),
-    row::With(row::Fixed<OpticsRecord, IsOptics>(chips::kAll, file::kOptics, StampDomain::kStartUs64,
-                                                 offsetof(OpticsRecord, time_us), Combine::kThin, 0),
-              {offsetof(OpticsRecord, port), 4}, {chips::kAll, 2}),
 };
 
 constexpr DecoderEntry kDecoders[] = {
@@ -258,14 +219,9 @@ constexpr DecoderEntry kDecoders[] = {
      .stamp = StampDomain::kStartUs64,
      .vendor_chips = chips::k950,
      .make = MakeUb},
-    {.file = file::kOptics,
-     .kind = Kind::kOptics,
-     .stamp = StampDomain::kStartUs64,
-     .vendor_chips = chips::kNobody,
-     .make = MakeOptics},
 };
 
-constexpr const Series* kSeries[] = {&kPcieSeries, &kHccsSeries, &kUbSeries, &kOpticsSeries};
+constexpr const Series* kSeries[] = {&kPcieSeries, &kHccsSeries, &kUbSeries};
 
 }  // namespace
 

@@ -13,7 +13,7 @@ inline constexpr uint32_t kRoce = 129, kNpuAppMem = 130, kNpuMem = 131, kLowPowe
                           kSocPmu = 134;
 inline constexpr uint32_t kDvppVenc = 135, kDvppScd = 141, kModuleMem = 142, kAicpu = 143, kCusAicpu = 144;
 inline constexpr uint32_t kAdprof = 145, kUb = 146, kCcu0Instr = 147, kCcu0Stat = 148, kCcu1Instr = 149;
-inline constexpr uint32_t kCcu1Stat = 151, kOptics = 152;
+inline constexpr uint32_t kCcu1Stat = 151;
 
 inline constexpr bool IsBiu(uint32_t id) {
   return (id >= 11 && id <= 42) || (id >= 55 && id <= 84) || (id >= 86 && id <= 98);

@@ -224,23 +224,6 @@ class UbProducer : public PeriodicProducer {
   }
 };
 
-class OpticsProducer : public PeriodicProducer {
- public:
-  OpticsProducer(const Environment& env, const StartRequest& request)
-      : PeriodicProducer(env, request, request.period_ms * kMs) {}
-
- protected:
-  uint64_t Encode(const Tick& tick, Sample& sample) override {
-    struct Record {
-      uint64_t time_us;
-      uint32_t port, rx_uw, tx_uw, reserved;
-    };
-    for (uint32_t port = 0; port < 2; ++port)
-      sample.Append(Record{tick.since_start_us, port, 400 + port, 500 + port, 0});
-    return tick.since_start_us;
-  }
-};
-
 // Channel 6: every engine, one line each; channels 135–141: the lines of one kind of engine.
 class DvppProducer : public PeriodicProducer {
  public:
@@ -316,8 +299,6 @@ std::unique_ptr<Producer> MakeLinkProducer(const Environment& env, const StartRe
               .tx = Flow::kRoceTx, .rx = Flow::kRoceRx, .bandwidth_mbit_s = 200000, .packet_bytes = 4096});
     case channel::kUb:
       return std::make_unique<UbProducer>(env, request);
-    case channel::kOptics:
-      return std::make_unique<OpticsProducer>(env, request);
     case channel::kDvpp:
       return std::make_unique<DvppProducer>(env, request, std::vector<int>{0, 1, 2, 3, 4, 5, 6});
     default:

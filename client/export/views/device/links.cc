@@ -69,19 +69,6 @@ void WriteUb(const format::RowBatch& batch, const CsvContext& context) {
   }
 }
 
-void WriteOptics(const format::RowBatch& batch, const CsvContext& context) {
-  CsvFile* csv = context.folder.Open("optics", "Device_id,PortId,TimeStamp,Rx(uW),Tx(uW)");
-  if (csv == nullptr) return;
-  for (size_t row = 0; row < batch.rows(); ++row) {
-    csv->Device(batch.device);
-    csv->Int(batch.keys[row]);
-    csv->Stamp(batch.wall_ns[row]);
-    csv->Trimmed(batch.values[2 * row]);
-    csv->Trimmed(batch.values[2 * row + 1]);
-    csv->End();
-  }
-}
-
 // The eight counters of one die, each its own event.
 std::vector<CounterEvent> SioEvents() {
   std::vector<CounterEvent> events;
@@ -132,7 +119,6 @@ const CounterTable kCounters[] = {
     {"ub",
      Layer::kUb,
      {{"UB Port{port%3}", {{"bandwidth_rx(MB/s)", "rx", kMb}, {"bandwidth_tx(MB/s)", "tx", kMb}}}}},
-    {"optics", Layer::kOther, {{"Light {port}", {{"rx(uW)", "rx"}, {"tx(uW)", "tx"}}}}, true},
 };
 
 const KeyedSeries kKeyed[] = {
@@ -142,7 +128,6 @@ const KeyedSeries kKeyed[] = {
 
 constexpr RowSeries kRows[] = {
     {"ub", WriteUb},
-    {"optics", WriteOptics},
 };
 
 const DbTable kDbTables[] = {
@@ -212,10 +197,6 @@ const DbTable kDbTables[] = {
       kStampNumeric,
       {"rxUdmaBind", "NUMERIC", "rx", 1.0 / (1 << 20), kWhole},
       {"txUdmaBind", "NUMERIC", "tx", 1.0 / (1 << 20), kWhole}}},
-    {"OPTICS",
-     "optics",
-     {kDevice, kStamp, {"portId", "INTEGER", "@key:port"}, {"rx", "NUMERIC", "rx"}, {"tx", "NUMERIC", "tx"}},
-     false},
     {"PA_LINK",
      "pa_link",
      {kDevice, kStamp, {"linkId", "INTEGER", "@key:link"}, {"rx", "NUMERIC", "rx"}, {"tx", "NUMERIC", "tx"}},
@@ -232,7 +213,6 @@ const DbTable kDbTables[] = {
 
 constexpr About kAbout[] = {
     {"hccs", "bandwidth of the links between devices: lowest, highest and mean"},
-    {"optics", "light of the optical ports"},
     {"pcie", "traffic of the PCIe links: lowest, highest and mean"},
     {"ub", "traffic of the UB ports"},
 };
