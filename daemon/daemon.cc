@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "base/version.h"
 #include "daemon/agent/registry.h"
 #include "daemon/auth/audit.h"

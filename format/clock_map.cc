@@ -165,13 +165,6 @@ ClockReading ClockMap::DeviceTicksToHostRaw(uint64_t ticks) const {
   return ToHostRaw(ticks, &ClockPair::device_counter, device_tick_ns_);
 }
 
-uint64_t ClockMap::HostRawToDeviceNs(uint64_t host_raw_ns) const {
-  if (pairs_.empty()) return 0;
-  return LineAt(pairs_, host_raw_ns, &ClockPair::host_raw_ns, &ClockPair::device_raw_ns, 1)
-      .At(host_raw_ns)
-      .ns;
-}
-
 ClockReading ClockMap::HostRawToWall(uint64_t host_raw_ns) const {
   if (pairs_.empty()) return {0, kUnknown};
   return WallLine(pairs_, host_raw_ns).At(host_raw_ns);

@@ -61,7 +61,6 @@ class ClockMap {
   ClockReading HostCounterToRaw(uint64_t ticks) const;
   ClockReading DeviceNsToHostRaw(uint64_t device_raw_ns) const;
   ClockReading DeviceTicksToHostRaw(uint64_t ticks) const;
-  uint64_t HostRawToDeviceNs(uint64_t host_raw_ns) const;
 
  private:
   ClockReading ToHostRaw(uint64_t stamp, uint64_t ClockPair::*clock, double nominal_ns_per_unit) const;

@@ -130,8 +130,8 @@ FACTS = {
 SOURCES = ("base", "remote", "format", "daemon", "client", "sim", "libagent")
 
 # What one takes in at a glance: a folder's own files, and their lines.
-MOST_FILES = 24
-MOST_LINES = 3200
+MOST_FILES = 22
+MOST_LINES = 3000
 # Folders that include each other, each with its reason.
 MUTUAL = {
     ("libagent/src", "libagent/src/mspti"): "the process starts the vendor's library, which calls it back",

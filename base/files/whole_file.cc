@@ -42,14 +42,18 @@ Result<std::string> Collect(size_t most, More more) {
 Result<std::string> ReadWhole(const std::string& path, size_t most) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return Status::FromErrno(OneLine(path));
-  Result<std::string> text = Collect(most, [&file](char* to, size_t bytes) {
+  Result<std::string> text = ReadWhole(file.get(), most);
+  if (!text.ok()) return text.status().In(OneLine(path));
+  return text;
+}
+
+Result<std::string> ReadWhole(int file, size_t most) {
+  return Collect(most, [file](char* to, size_t bytes) {
     ssize_t got = 0;
-    do got = ::read(file.get(), to, bytes);
+    do got = ::read(file, to, bytes);
     while (got < 0 && errno == EINTR);
     return got;
   });
-  if (!text.ok()) return text.status().In(OneLine(path));
-  return text;
 }
 
 Result<std::string> ReadWhole(std::istream& from, size_t most) {

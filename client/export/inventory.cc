@@ -53,12 +53,10 @@ class Counter : public format::RowSink, public format::SpanSink {
   void Step(const format::SpanBatch& batch, const format::Span& span) {
     InventorySteps& steps = inventory_.steps[span.device];
     ++steps.count;
-    // How long it would have been nobody knows.
+    if (batch.IsUnfinished(span)) return;
     std::string edge;
     for (const format::SpanArg& arg : batch.ArgsOf(span)) {
-      const std::string_view key = batch.texts->Get(arg.key);
-      if (key == "unfinished") return;
-      if (key == "edge") edge = batch.texts->Get(static_cast<format::TextId>(arg.bits));
+      if (batch.texts->Get(arg.key) == "edge") edge = batch.texts->Get(static_cast<format::TextId>(arg.bits));
     }
     const Iteration iteration = {span.value, span.end_ns - std::min(span.begin_ns, span.end_ns), edge};
     const auto at = std::find_if(

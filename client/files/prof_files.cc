@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "base/files/whole_file.h"
 #include "format/directory/prof_dir.h"
 
 namespace profd::client {
@@ -63,17 +64,7 @@ Result<std::string> ReadSmallFile(int dir, const std::string& name, uint64_t max
   const UniqueFd fd = OpenFile(dir, name, &bytes, &why);
   if (fd && bytes > max_bytes) why = "is too large: " + std::to_string(bytes) + " bytes";
   if (!why.empty()) return Status(Code::kInvalidArgument, why);
-  std::string text(static_cast<size_t>(bytes), '\0');
-  size_t got = 0;
-  while (got < text.size()) {
-    const ssize_t count =
-        ReadSome(fd.get(), reinterpret_cast<std::byte*>(text.data()) + got, text.size() - got);
-    if (count < 0) return Status::FromErrno("cannot be read");
-    if (count == 0) break;
-    got += static_cast<size_t>(count);
-  }
-  text.resize(got);
-  return text;
+  return base::ReadWhole(fd.get(), max_bytes);
 }
 
 std::map<std::string, std::set<uint64_t>> SlicesByStream(const std::set<std::string>& names) {

@@ -25,7 +25,6 @@ class Pack {
   void Add(std::string name, std::span<const double> values) { AddBytes(std::move(name), "f64", values); }
 
   const std::string& name() const { return name_; }
-  size_t raw_bytes() const { return bytes_.size(); }
   // Makes base64 of the deflated bytes; arrays cannot be added any more.
   void Close();
   const std::string& text() const { return text_; }

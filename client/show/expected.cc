@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "client/show/kind_lines.h"
+#include "client/show/kinds/kind_lines.h"
 #include "client/show/render.h"
 #include "client/words/text.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 
 namespace profd::client {
 

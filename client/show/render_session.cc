@@ -5,7 +5,7 @@
 #include "base/calendar.h"
 #include "base/clock.h"
 #include "client/show/expected.h"
-#include "client/show/kind_lines.h"
+#include "client/show/kinds/kind_lines.h"
 #include "client/show/render.h"
 #include "client/verify/perturbations.h"
 #include "client/words/alike.h"

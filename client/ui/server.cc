@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "client/ui/peer.h"
 
 namespace profd::ui {

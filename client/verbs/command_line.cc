@@ -23,7 +23,7 @@
 #include "base/files/whole_file.h"
 #include "base/version.h"
 #include "client/options/describe.h"
-#include "client/show/kind_tables.h"
+#include "client/show/kinds/kind_tables.h"
 #include "client/show/manual.h"
 #include "client/verbs/all.h"
 #include "client/verbs/on_hosts.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "daemon/agent/drain_loop.h"
 
 namespace profd::agent {

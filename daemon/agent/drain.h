@@ -7,10 +7,10 @@
 #include <functional>
 #include <memory>
 
-#include "daemon/agent/recording_stats.h"
-#include "daemon/agent/region.h"
+#include "daemon/agent/lanes/recording_stats.h"
+#include "daemon/agent/lanes/region.h"
+#include "daemon/agent/lanes/ring_reader.h"
 #include "daemon/agent/report_files.h"
-#include "daemon/agent/ring_reader.h"
 #include "daemon/chunk/pipe.h"
 
 namespace profd::agent {

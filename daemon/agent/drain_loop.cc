@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 
 namespace profd::agent {
 

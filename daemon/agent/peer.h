@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/agent/region.h"
+#include "daemon/agent/lanes/region.h"
 #include "format/kind.h"
 
 namespace profd::agent {

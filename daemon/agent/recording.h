@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "daemon/agent/drain.h"
-#include "daemon/agent/ring_reader.h"
+#include "daemon/agent/lanes/ring_reader.h"
 #include "daemon/chunk/pipe.h"
 #include "format/chunk.h"
 

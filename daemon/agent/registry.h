@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "daemon/agent/lanes/region.h"
 #include "daemon/agent/peer.h"
-#include "daemon/agent/region.h"
 #include "daemon/base/executor.h"
 
 namespace profd::agent {

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/agent/recording_stats.h"
-#include "daemon/agent/slot_walk.h"
+#include "daemon/agent/lanes/recording_stats.h"
+#include "daemon/agent/lanes/slot_walk.h"
 #include "daemon/chunk/pipe.h"
 
 namespace profd::agent {

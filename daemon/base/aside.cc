@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "base/thread.h"
+#include "base/threads/thread.h"
 
 namespace profd::base {
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 
 namespace profd::base {
 

@@ -31,7 +31,6 @@ void StopLog();
 
 void Log(LogLevel level, std::string_view message);
 
-inline void LogDebug(std::string_view message) { Log(LogLevel::kDebug, message); }
 inline void LogInfo(std::string_view message) { Log(LogLevel::kInfo, message); }
 inline void LogWarn(std::string_view message) { Log(LogLevel::kWarn, message); }
 inline void LogError(std::string_view message) { Log(LogLevel::kError, message); }

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/mapped_region.h"
-#include "base/spsc_queue.h"
-#include "base/wake_up.h"
+#include "base/threads/spsc_queue.h"
+#include "base/threads/wake_up.h"
 #include "daemon/chunk/ledger.h"
 #include "daemon/chunk/stream_spec.h"
 #include "format/chunk.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/mapped_region.h"
-#include "base/wake_up.h"
+#include "base/threads/wake_up.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/device/channel_hub.h"

@@ -34,10 +34,10 @@ class ControlQueue {
     uint64_t timeout_ns = 0;   // since it was submitted, or a call of the device before it returned soon
     uint64_t patience_ns = 0;  // of its own, and how many spares it may have; 0: as the Options say
     uint32_t spares = 0;
-    bool must_run = false;       // is not withdrawn at its time-out
-    std::function<void()> work;  // owns what it touches: it may outlive the queue
-    std::function<void(Outcome)> done;
-    std::function<void()> late;  // may be empty
+    bool must_run = false;            // is not withdrawn at its time-out
+    std::function<void()> work = {};  // owns what it touches: it may outlive the queue
+    std::function<void(Outcome)> done = {};
+    std::function<void()> late = {};  // may be empty
   };
 
   ControlQueue(std::string name, Options options, Timer& timer, Post post);

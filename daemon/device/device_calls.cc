@@ -18,36 +18,31 @@ ControlQueue& DeviceCalls::QueueOf(uint32_t device) {
   return queues_.try_emplace(device, "drv-" + std::to_string(device), options, timer_, post_).first->second;
 }
 
-uint64_t DeviceCalls::TimeoutNs(bool ends) const {
-  return ends ? std::min(options_.stop_timeout_ns, options_.driver_timeout_ns) : options_.driver_timeout_ns;
-}
-
-uint64_t DeviceCalls::PatienceNs(bool ends) const {
-  return ends ? std::min(kStopPatienceNs, options_.queue_patience_ns) : options_.queue_patience_ns;
+ControlQueue::Call DeviceCalls::WithinTime(bool ends, std::function<void()> work) const {
+  if (!ends) return {.timeout_ns = options_.driver_timeout_ns, .work = std::move(work)};
+  return {.timeout_ns = std::min(options_.stop_timeout_ns, options_.driver_timeout_ns),
+          .patience_ns = std::min(kStopPatienceNs, options_.queue_patience_ns),
+          .spares = kStopThreads,
+          .work = std::move(work)};
 }
 
 void DeviceCalls::Submit(uint32_t device, uint32_t channel, bool ends, std::function<void()> work,
                          std::function<void(ControlQueue::Outcome)> done, std::function<void()> late) {
-  QueueOf(device).Submit({.lane = channel,
-                          .timeout_ns = TimeoutNs(ends),
-                          .patience_ns = PatienceNs(ends),
-                          .spares = ends ? kStopThreads : 0,
-                          .must_run = ends,
-                          .work = std::move(work),
-                          .done = std::move(done),
-                          .late = std::move(late)});
+  ControlQueue::Call call = WithinTime(ends, std::move(work));
+  call.lane = channel;
+  call.must_run = ends;
+  call.done = std::move(done);
+  call.late = std::move(late);
+  QueueOf(device).Submit(std::move(call));
 }
 
 void DeviceCalls::Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done,
                        bool ends) {
-  QueueOf(device).Submit(
-      {.timeout_ns = TimeoutNs(ends),
-       .patience_ns = PatienceNs(ends),
-       .spares = ends ? kStopThreads : 0,
-       .work = std::move(work),
-       .done = [done = std::move(done)](
-                   ControlQueue::Outcome outcome) { done(outcome == ControlQueue::Outcome::kReturned); },
-       .late = {}});
+  ControlQueue::Call call = WithinTime(ends, std::move(work));
+  call.done = [done = std::move(done)](ControlQueue::Outcome outcome) {
+    done(outcome == ControlQueue::Outcome::kReturned);
+  };
+  QueueOf(device).Submit(std::move(call));
 }
 
 }  // namespace profd::device

@@ -26,8 +26,7 @@ class DeviceCalls {
   void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done, bool ends = false);
 
  private:
-  uint64_t TimeoutNs(bool ends) const;
-  uint64_t PatienceNs(bool ends) const;
+  ControlQueue::Call WithinTime(bool ends, std::function<void()> work) const;
   ControlQueue& QueueOf(uint32_t device);
 
   const HubOptions options_;

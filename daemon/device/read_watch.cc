@@ -7,10 +7,6 @@
 
 namespace profd::device {
 
-namespace {
-constexpr uint64_t kLooks = 4;  // in a time-out
-}  // namespace
-
 ReadWatch::ReadWatch(const Pumps& pumps, Timeouts timeouts, Timer& timer, Post post, Wishes wishes)
     : pumps_(pumps),
       timeouts_(timeouts),
@@ -21,8 +17,9 @@ ReadWatch::ReadWatch(const Pumps& pumps, Timeouts timeouts, Timer& timer, Post p
 
 uint64_t ReadWatch::TimeoutNs() const {
   if (!wishes_.stopping()) return timeouts_.read_ns;
-  // Devices of one node hang together: a stop has no time for each of them to be waited for in full.
-  return hung_.empty() ? timeouts_.stopping_ns : timeouts_.stopping_ns / kLooks;
+  // Devices of one node hang together, and a stop has one time-out for all. Not by the clock: on a busy
+  // machine a read that comes late in a stop is no read that hangs.
+  return hung_.empty() ? timeouts_.stopping_ns : ShortestNs();
 }
 
 void ReadWatch::Watch() {
@@ -42,7 +39,7 @@ const std::string* ReadWatch::Hung(uint32_t device) const {
   return found == hung_.end() ? nullptr : &found->second;
 }
 
-void ReadWatch::LookAtOnce() { Look(timeouts_.stopping_ns / kLooks); }
+void ReadWatch::LookAtOnce() { Look(ShortestNs()); }
 
 void ReadWatch::Look(uint64_t timeout_ns) {
   for (const auto& pump : pumps_) {

@@ -46,7 +46,10 @@ class ReadWatch {
   const std::string* Hung(uint32_t device) const;
 
  private:
+  static constexpr uint64_t kLooks = 4;  // in a time-out
+
   uint64_t TimeoutNs() const;
+  uint64_t ShortestNs() const { return timeouts_.stopping_ns / kLooks; }
   void Look(uint64_t timeout_ns);
   void OnReturned(ChannelPump& pump, uint32_t device);
 

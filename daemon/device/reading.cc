@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "base/thread.h"
+#include "base/threads/thread.h"
 
 namespace profd::device {
 

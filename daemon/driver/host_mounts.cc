@@ -12,8 +12,8 @@
 #include <mutex>
 #include <utility>
 
-#include "base/spare_threads.h"
-#include "base/thread.h"
+#include "base/threads/spare_threads.h"
+#include "base/threads/thread.h"
 #include "base/unique_fd.h"
 
 namespace profd::driver {

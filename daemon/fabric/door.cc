@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "daemon/base/log.h"
 #include "daemon/base/token_bucket.h"
 #include "daemon/base/turns.h"

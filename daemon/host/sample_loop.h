@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/wake_up.h"
+#include "base/threads/wake_up.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/host/files/sys_tree.h"
 #include "daemon/host/files/tick.h"

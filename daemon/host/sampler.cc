@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/sample_loop.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/files/whole_file.h"
 #include "base/text.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "base/version.h"
 #include "daemon/base/log.h"
 

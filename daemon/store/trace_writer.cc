@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/store/files/open_files.h"
 #include "daemon/store/trace_files.h"

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/threads/wake_up.h"
 #include "base/unique_fd.h"
-#include "base/wake_up.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/chunk/stream_spec.h"
 #include "daemon/store/files/file_system.h"

@@ -1,5 +1,7 @@
 #include "format/events/spans.h"
 
+#include <algorithm>
+
 namespace profd::format {
 
 std::string_view SpanKindName(SpanKind kind) {
@@ -8,6 +10,11 @@ std::string_view SpanKindName(SpanKind kind) {
       "comm", "memory", "comm-part", "overlap", "mission", "op-memory", "fused-op"};
   size_t number = static_cast<size_t>(kind);
   return number < kSpanKinds ? kNames[number] : "?";
+}
+
+bool SpanBatch::IsUnfinished(const Span& span) const {
+  return std::ranges::any_of(ArgsOf(span),
+                             [this](const SpanArg& arg) { return texts->Get(arg.key) == kUnfinished; });
 }
 
 }  // namespace profd::format

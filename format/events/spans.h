@@ -48,6 +48,10 @@ std::string_view SpanKindName(SpanKind kind);
 
 inline constexpr uint32_t kNoId = 0xFFFFFFFF;  // as the vendor prints "none" of a 32-bit id
 
+// The argument of a span whose end the recording did not see, so that nobody knows how long it took. It ends
+// with the recording.
+inline constexpr std::string_view kUnfinished = "unfinished";
+
 enum class Flow : uint8_t { kNone, kBegins, kEnds };  // kBegins: the call; kEnds: the task it started
 
 struct Span {
@@ -124,6 +128,7 @@ struct SpanBatch {
   std::span<const SpanArg> ArgsOf(const Span& span) const {
     return std::span(args).subspan(span.first_arg, span.arg_count);
   }
+  bool IsUnfinished(const Span& span) const;
   const TaskDetail* DetailOf(const Span& span) const {
     return span.detail < tasks.size() ? &tasks[span.detail] : nullptr;
   }

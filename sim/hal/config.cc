@@ -11,7 +11,7 @@
 
 #include "sim/abi.h"
 #include "sim/hal/yaml_map.h"
-#include "sim/scenario/channel_ids.h"
+#include "sim/scenario/producers/channel_ids.h"
 
 namespace profd::sim {
 namespace {

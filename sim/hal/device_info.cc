@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "sim/hal/driver.h"
-#include "sim/scenario/channel_ids.h"
+#include "sim/scenario/producers/channel_ids.h"
 
 namespace profd::sim {
 namespace {

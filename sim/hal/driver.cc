@@ -11,7 +11,7 @@
 
 #include "sim/hal/channels/payload.h"
 #include "sim/hal/variant.h"
-#include "sim/scenario/channel_ids.h"
+#include "sim/scenario/producers/channel_ids.h"
 
 namespace profd::sim {
 namespace {

@@ -30,7 +30,7 @@
 #include "format/directory/own_folder.h"
 #include "libagent/src/process.h"
 #include "profd/agent.h"
-#include "tests/support/process_lanes.h"
+#include "tests/unit/support/process_lanes.h"
 
 namespace profd {
 namespace {

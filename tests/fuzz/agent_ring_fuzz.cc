@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/agent/ring_reader.h"
-#include "daemon/agent/slot_walk.h"
+#include "daemon/agent/lanes/ring_reader.h"
+#include "daemon/agent/lanes/slot_walk.h"
 #include "libagent/abi/lane.h"
-#include "tests/support/process_lanes.h"
+#include "tests/unit/support/process_lanes.h"
 
 namespace profd::agent {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "base/wake_up.h"
+#include "base/threads/wake_up.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/device/streams/unpacker.h"
 #include "format/records/tasks.h"

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "daemon/fabric/clients.h"
-#include "tests/support/fake_timers.h"
+#include "tests/unit/support/fake_timers.h"
 
 namespace {
 

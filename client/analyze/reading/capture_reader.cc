@@ -184,7 +184,7 @@ class Collector : public format::RowSink, public format::SpanSink, public client
         return;
       }
       case SpanKind::kStep:
-        if (IsUnfinished(batch, span)) return;  // the recording ended in it: nobody knows how long it took
+        if (batch.IsUnfinished(span)) return;
         return builder_.AddStep({static_cast<int64_t>(span.value), begin, end}, span.device, Thread(span));
       case SpanKind::kRange: {
         const bool is_garbage = batch.texts->Get(span.name).starts_with(kCollectsGarbage);
@@ -194,12 +194,6 @@ class Collector : public format::RowSink, public format::SpanSink, public client
       default:
         return;
     }
-  }
-
-  static bool IsUnfinished(const format::SpanBatch& batch, const Span& span) {
-    return std::ranges::any_of(batch.ArgsOf(span), [&batch](const format::SpanArg& arg) {
-      return batch.texts->Get(arg.key) == "unfinished";
-    });
   }
 
   void TakeTask(const format::SpanBatch& batch, const Span& span) {

@@ -8,6 +8,7 @@
 #include "client/analyze/reading/metadata.h"
 #include "client/analyze/reading/sqlite_scan.h"
 #include "client/words/data_types.h"
+#include "format/events/spans.h"
 
 namespace profd::analyze {
 namespace {
@@ -341,8 +342,7 @@ void DatabaseReader::ReadRanges() {
 
 void DatabaseReader::ReadSteps() {
   Scan("STEP_TIME", {"id", "startNs", "endNs", "globalTid", "deviceId", "edge"}, [&](Row row) {
-    if (View(Text(row[5])) == "unfinished")
-      return;  // the recording ended in it: nobody knows how long it took
+    if (View(Text(row[5])) == format::kUnfinished) return;
     Step step;
     if (!Times(row[1], row[2], step.begin, step.end)) return;
     step.number = row[0].Integer(0);

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "client/analyze/model/columns.h"
-#include "client/export/read/sources/profile.h"
+#include "client/export/read/profile.h"
 
 namespace profd::analyze {
 

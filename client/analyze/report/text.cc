@@ -4,7 +4,10 @@
 #include <cmath>
 #include <cstdio>
 #include <set>
+#include <span>
+#include <vector>
 
+#include "base/join.h"
 #include "client/words/text.h"
 
 namespace profd::analyze {
@@ -40,23 +43,19 @@ std::string Padded(const std::string& text, size_t width) {
 }  // namespace
 
 std::string DataText(const Analysis& analysis) {
-  const std::vector<Rank>& ranks = analysis.job().ranks;
-  const bool collectives =
-      std::ranges::any_of(ranks, [](const Rank& rank) { return !rank.collectives.empty(); });
-  switch (analysis.level()) {
-    case Level::kNothing:
-      return "no tasks";
-    case Level::kTasks:
-      return "tasks without names";
-    case Level::kNamed:
-      return collectives ? "kernels and collectives, no calls" : "kernels, no collectives, no calls";
-    case Level::kLaunches:
-      return collectives ? "kernels, collectives and calls" : "kernels and calls, no collectives";
-    case Level::kFramework:
-      return collectives ? "kernels, collectives, calls and ranges"
-                         : "kernels, calls and ranges, no collectives";
-  }
-  return "";
+  const Level level = analysis.level();
+  if (level == Level::kNothing) return "no tasks";
+  if (level == Level::kTasks) return "tasks without names";
+  const bool has_collectives =
+      std::ranges::any_of(analysis.job().ranks, [](const Rank& rank) { return !rank.collectives.empty(); });
+  std::vector<std::string> told = {"kernels"}, lacking;
+  (has_collectives ? told : lacking).push_back("collectives");
+  (level >= Level::kLaunches ? told : lacking).push_back("calls");
+  if (level == Level::kFramework) told.push_back("ranges");
+  std::string text = base::Joined(std::span(told).first(told.size() - 1));
+  base::AddTo(text, told.back(), " and ");
+  for (const std::string& each : lacking) text += ", no " + each;
+  return text;
 }
 
 namespace {

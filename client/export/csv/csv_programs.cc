@@ -37,7 +37,7 @@ void CsvPrograms::Add(const format::SpanBatch& batch, const Span& span) {
     }
     if (arg.type != format::ArgType::kU64) continue;
     if (key == "bytes") row.bytes = arg.bits;
-    if (key == "unfinished") row.unfinished = true;
+    if (key == format::kUnfinished) row.unfinished = true;
     if (key == "FP Start(ns)") row.forward_ns = arg.bits;
     if (key == "BP End(ns)") row.backward_ns = arg.bits;
     if (key == "previous end(ns)") row.before_ns = arg.bits;
@@ -81,7 +81,7 @@ void CsvPrograms::WriteStep(const Row& row) {
     csv->Stamp(row.end_ns);
     csv->Us(row.end_ns - row.begin_ns);
   }
-  csv->Text(row.unfinished ? "unfinished" : row.edge != 0 ? texts_->Get(row.edge) : "");
+  csv->Text(row.unfinished ? format::kUnfinished : row.edge != 0 ? texts_->Get(row.edge) : "");
   csv->End();
 }
 

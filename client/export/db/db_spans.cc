@@ -332,11 +332,10 @@ void DbOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
       return Insert(SpanTable::kOsrtApi,
                     {IdOf(batch, span.name), GlobalTid(span), span.begin_ns, span.end_ns});
     case SpanKind::kStep:
-      return Insert(
-          SpanTable::kStepTime,
-          {span.value, span.begin_ns, span.end_ns, GlobalTid(span), span.device,
-           IdOf(NumberArg(batch, span, "unfinished") != 0 ? "unfinished"
-                                                          : batch.texts->Get(TextArg(batch, span, "edge")))});
+      return Insert(SpanTable::kStepTime,
+                    {span.value, span.begin_ns, span.end_ns, GlobalTid(span), span.device,
+                     IdOf(batch.IsUnfinished(span) ? format::kUnfinished
+                                                   : batch.texts->Get(TextArg(batch, span, "edge")))});
     case SpanKind::kMission:
       return WriteMission(batch, span);
     case SpanKind::kOpMemory:

@@ -30,6 +30,10 @@ void Report::Skip(Skipped skipped) {
   }
 }
 
+void Report::SkipUndated(const std::string& stream, uint64_t bytes, std::string_view missing) {
+  Skip({stream, 0, bytes, 0, "its records have no time: " + std::string(missing) + " cannot be read"});
+}
+
 void Report::Add(Remark remark) {
   if (notes_.size() >= kMaxSkipped) return;
   const std::string text = remark.Text();

@@ -38,6 +38,8 @@ class Report {
 
   // Data that are not in the outputs although they should.
   void Skip(Skipped skipped);
+  // A whole stream, as it is not known when its records were made: `missing` cannot be read.
+  void SkipUndated(const std::string& stream, uint64_t bytes, std::string_view missing);
   // Data that are none of ours to use: kinds nobody reads, slices that the storage limit has removed. Of none
   // (count 0) nothing is said.
   void Note(const std::string& what);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "client/export/read/sources/profile.h"
+#include "client/export/read/profile.h"
 #include "format/directory/side_facts.h"
 #include "format/events/spans.h"
 #include "format/series.h"

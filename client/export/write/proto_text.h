@@ -30,9 +30,6 @@ inline char* WriteFixed64(char* at, uint64_t bits) {
   std::memcpy(at, &bits, 8);  // little-endian, as we are
   return at + 8;
 }
-constexpr size_t VarintSize(uint64_t value) {
-  return value == 0 ? 1 : (static_cast<size_t>(std::bit_width(value)) + 6) / 7;
-}
 
 enum class Wire : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2 };
 constexpr uint64_t Tag(uint32_t field, Wire wire) {

@@ -202,9 +202,7 @@ ExitCode Run(const Context& context, const RecordOptions& options) {
       Result<Program> held = Program::Start(options.command, blocked_before);
       if (!held.ok()) return context.Fail(held.status());
       program = std::move(*held);
-      session->pids = {std::to_string(program->pid())};
-      session->agents_expected = true;
-      session->started = [&program] { program->Release(); };
+      RecordFromBegin(*program, &*session);
     }
   }
   if (!context.json && ::isatty(STDERR_FILENO) == 1) {

@@ -19,8 +19,9 @@
 #include "client/show/expected.h"
 #include "client/show/interrupt.h"
 #include "client/show/json.h"
+#include "client/show/kinds/shared_rates.h"
 #include "client/show/render.h"
-#include "client/show/shared_rates.h"
+#include "client/verbs/program.h"
 #include "client/verbs/sessions/start_spec.h"
 #include "client/verbs/user_presets.h"
 #include "client/verbs/vendor_options.h"
@@ -356,6 +357,12 @@ Status TakePidsOfContainer(const Context& context, StartOptions* options) {
 }
 
 }  // namespace
+
+void RecordFromBegin(Program& program, StartOptions* options) {
+  options->pids = {std::to_string(program.pid())};
+  options->agents_expected = true;
+  options->started = [&program] { program.Release(); };
+}
 
 Status CheckWishes(const StartOptions& given, ControlClient& control) {
   StartOptions options = given;

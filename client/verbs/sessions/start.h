@@ -14,6 +14,8 @@
 
 namespace profd::client {
 
+class Program;
+
 struct StartOptions {
   std::vector<std::string> pids;
   std::vector<std::string> devices;
@@ -54,6 +56,10 @@ struct StartOptions {
   // What the line of --wait says; none: how far the session is.
   std::function<std::string(const v1::SessionInfo&)> progress = {};
 };
+
+// The session is of `program`, which waits for it and goes once it is there. `program` outlives the options.
+void RecordFromBegin(Program& program, StartOptions* options);
+
 // Starts a session and says so; with a `session` it says nothing of what went well, and that gets the newest
 // state.
 Asking<ExitCode> Collect(const Context& context, const StartOptions& options, v1::SessionInfo* session);

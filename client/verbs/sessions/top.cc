@@ -5,7 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "client/node/connection.h"
 #include "client/show/render.h"
 #include "client/show/screen/terminal.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "base/unique_fd.h"
 #include "client/fleet/fleet.h"
 #include "client/node/connection.h"

@@ -288,9 +288,7 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
     Result<Program> held = Program::Start(command, blocked_before);
     if (!held.ok()) return context.Fail(held.status());
     program = std::move(*held);
-    options.pids = {std::to_string(program->pid())};
-    options.agents_expected = true;
-    options.started = [&program] { program->Release(); };
+    RecordFromBegin(*program, &options);
   }
   const auto dynamic = given.find("dynamic");
   if (dynamic != given.end() && options::IsOn(dynamic->second)) {

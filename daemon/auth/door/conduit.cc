@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "daemon/auth/door/frame_scan.h"
 #include "daemon/auth/door/hung_up.h"
 #include "daemon/auth/door/message_scan.h"

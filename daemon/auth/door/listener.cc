@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "daemon/auth/door/hung_up.h"
 #include "daemon/auth/door/socket_claim.h"
 #include "daemon/base/turns.h"

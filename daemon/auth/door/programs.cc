@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/thread.h"
+#include "base/threads/thread.h"
 
 namespace profd::auth {
 

@@ -18,7 +18,7 @@
 
 #include "base/mapped_region.h"
 #include "base/status.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "base/unique_fd.h"
 
 namespace profd::host {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "daemon/host/process/weights.h"
 
 namespace profd::host {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "daemon/host/process/values.h"
 
 namespace profd::host {
 
@@ -30,7 +31,7 @@ void TextChannel::Put(std::string_view text) {
     sent_ = 0;
   }
   const Head head{text.size(), base::ReadClockNs(CLOCK_PROCESS_CPUTIME_ID)};
-  out_.append(reinterpret_cast<const char*>(&head), sizeof head);
+  AppendValue(out_, head);
   out_ += text;
   Flush();
 }

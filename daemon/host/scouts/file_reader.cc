@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <memory>
-#include <type_traits>
 
-#include "base/thread.h"
+#include "base/threads/thread.h"
+#include "daemon/host/process/values.h"
 
 namespace profd::host {
 
@@ -14,20 +13,11 @@ namespace {
 
 constexpr uint64_t kSliceNs = 500'000;
 
-template <typename T>
-bool Take(std::string_view& text, T& value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  if (text.size() < sizeof value) return false;
-  std::memcpy(&value, text.data(), sizeof value);
-  text.remove_prefix(sizeof value);
-  return true;
-}
-
 }  // namespace
 
 std::optional<FileTexts::Text> FileTexts::Next() {
   FileText head;
-  if (!Take(rest_, head) || head.bytes > static_cast<int64_t>(std::min(rest_.size(), kMostTextBytes))) {
+  if (!TakeValue(rest_, head) || head.bytes > static_cast<int64_t>(std::min(rest_.size(), kMostTextBytes))) {
     rest_ = {};
     return std::nullopt;
   }
@@ -49,12 +39,12 @@ StandIn::Answer FileReader::Duty() {
 std::string FileReader::Answer(std::string_view request) {
   std::string answer;
   FileRound round;
-  if (!Take(request, round)) return answer;
+  if (!TakeValue(request, round)) return answer;
   if (!std::exchange(told_budget_, true)) {
     for (uint64_t i = 0; i < round.most_open; ++i) budget_.GiveBack();
   }
   const auto board = StandIn::Board();
-  for (FileOrder order; Take(request, order);) {
+  for (FileOrder order; TakeValue(request, order);) {
     if (order.what == FileOrder::What::kForget) {
       files_.erase(order.key);
       continue;
@@ -72,7 +62,7 @@ void FileReader::Read(const FileOrder& order, std::string& answer) {
   const ssize_t got = file.Read({.name = order.io != 0 ? "io" : "stat", .pid = order.pid, .tid = order.tid},
                                 text, sizeof text);
   const FileText head{.key = order.key, .bytes = got < 0 ? -int64_t{errno} : int64_t{got}};
-  answer.append(reinterpret_cast<const char*>(&head), sizeof head);
+  AppendValue(answer, head);
   if (got > 0) answer.append(text, static_cast<size_t>(got));
 }
 

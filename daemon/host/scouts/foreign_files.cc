@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "daemon/host/process/process.h"
+#include "daemon/host/process/values.h"
 
 namespace profd::host {
 
@@ -42,11 +43,6 @@ std::vector<uint64_t> TakeSome(std::vector<uint64_t>& keys) {
   std::vector<uint64_t> some(from, keys.end());
   keys.erase(from, keys.end());
   return some;
-}
-
-template <typename T>
-void Append(std::string& text, const T& value) {
-  text.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
 }  // namespace
@@ -188,14 +184,15 @@ bool ForeignFiles::Send(Reader& reader, uid_t user) {
     reader.stand_in.emplace(std::move(started).value());
   }
   std::string request;
-  Append(request, FileRound{.place = *reader.place.number(), .most_open = most_open_});
+  AppendValue(request, FileRound{.place = *reader.place.number(), .most_open = most_open_});
   for (const uint64_t key : TakeSome(reader.forgotten))
-    Append(request, FileOrder{.key = key, .what = FileOrder::What::kForget});
+    AppendValue(request, FileOrder{.key = key, .what = FileOrder::What::kForget});
   for (const uint64_t key : TakeSome(reader.wanted)) {
     const auto file = files_.find(key);
     if (file == files_.end()) continue;
-    Append(request,
-           FileOrder{.key = key, .pid = file->second.pid, .tid = file->second.tid, .io = file->second.io});
+    AppendValue(
+        request,
+        FileOrder{.key = key, .pid = file->second.pid, .tid = file->second.tid, .io = file->second.io});
   }
   reader.stand_in->Say(request);
   reader.asked = true;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "daemon/host/events/perf_ring.h"
 #include "daemon/host/process/process_image.h"
 #include "daemon/host/stacks/python_layout.h"

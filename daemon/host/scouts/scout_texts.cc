@@ -1,9 +1,7 @@
 #include "daemon/host/scouts/scout_texts.h"
 
-#include <cstring>
-#include <type_traits>
-
 #include "base/text.h"
+#include "daemon/host/process/values.h"
 
 namespace profd::host {
 
@@ -11,65 +9,38 @@ namespace {
 
 constexpr size_t kMaxMessageBytes = 1024;
 
-template <typename T>
-void Add(std::string& text, const T& value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  text.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-void Add(std::string& text, const std::string& part) {
-  Add(text, static_cast<uint64_t>(part.size()));
-  text += part;
-}
-
-// Takes it off the front.
-template <typename T>
-bool Take(std::string_view& text, T& value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  if (text.size() < sizeof value) return false;
-  std::memcpy(&value, text.data(), sizeof value);
-  text.remove_prefix(sizeof value);
-  return true;
-}
-bool Take(std::string_view& text, std::string& part) {
-  uint64_t bytes = 0;
-  if (!Take(text, bytes) || text.size() < bytes) return false;
-  part = text.substr(0, bytes);
-  text.remove_prefix(bytes);
-  return true;
-}
-
 }  // namespace
 
 std::string ScoutCall::Text() const {
   std::string text;
-  Add(text, what);
-  Add(text, order);
+  AppendValue(text, what);
+  AppendValue(text, order);
   for (const auto& [pid, name] : members) {
-    Add(text, pid);
-    Add(text, name);
+    AppendValue(text, pid);
+    AppendValue(text, name);
   }
   return text;
 }
 
 std::optional<ScoutCall> ScoutCall::Of(std::string_view text) {
   ScoutCall call;
-  if (!Take(text, call.what) || !Take(text, call.order)) return std::nullopt;
-  for (NamedPid member; Take(text, member.first) && Take(text, member.second);)
+  if (!TakeValue(text, call.what) || !TakeValue(text, call.order)) return std::nullopt;
+  for (NamedPid member; TakeValue(text, member.first) && TakeValue(text, member.second);)
     call.members.push_back(member);
   return call;
 }
 
 std::string ScoutReport::Text() const {
   std::string text;
-  Add(text, static_cast<uint8_t>(code));
-  Add(text, message);
-  Add(text, static_cast<uint8_t>(hangs));
-  Add(text, static_cast<uint8_t>(last));
-  Add(text, lines.lost);
-  Add(text, lines.lost_from_ns);
-  Add(text, lines.lost_to_ns);
-  Add(text, lines.names);
-  Add(text, lines.samples);
+  AppendValue(text, static_cast<uint8_t>(code));
+  AppendValue(text, message);
+  AppendValue(text, static_cast<uint8_t>(hangs));
+  AppendValue(text, static_cast<uint8_t>(last));
+  AppendValue(text, lines.lost);
+  AppendValue(text, lines.lost_from_ns);
+  AppendValue(text, lines.lost_to_ns);
+  AppendValue(text, lines.names);
+  AppendValue(text, lines.samples);
   return text;
 }
 
@@ -77,9 +48,9 @@ std::optional<ScoutReport> ScoutReport::Of(std::string_view text) {
   ScoutReport report;
   ScoutLines& lines = report.lines;
   uint8_t code = 0, hangs = 0, last = 0;  // any byte may come
-  if (!Take(text, code) || !Take(text, report.message) || !Take(text, hangs) || !Take(text, last) ||
-      !Take(text, lines.lost) || !Take(text, lines.lost_from_ns) || !Take(text, lines.lost_to_ns) ||
-      !Take(text, lines.names) || !Take(text, lines.samples))
+  if (!TakeValue(text, code) || !TakeValue(text, report.message) || !TakeValue(text, hangs) ||
+      !TakeValue(text, last) || !TakeValue(text, lines.lost) || !TakeValue(text, lines.lost_from_ns) ||
+      !TakeValue(text, lines.lost_to_ns) || !TakeValue(text, lines.names) || !TakeValue(text, lines.samples))
     return std::nullopt;
   report.code = code <= static_cast<uint8_t>(base::Code::kUnauthenticated) ? static_cast<base::Code>(code)
                                                                            : base::Code::kInternal;

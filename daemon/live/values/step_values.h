@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "daemon/agent/region.h"
+#include "daemon/agent/lanes/region.h"
 #include "daemon/live/values/host_values.h"
 #include "daemon/live/values/metric.h"
 

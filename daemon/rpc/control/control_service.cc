@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "base/version.h"
 #include "daemon/rpc/calls/call_status.h"
 #include "daemon/rpc/calls/convert.h"

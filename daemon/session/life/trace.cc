@@ -363,14 +363,6 @@ void Trace::Pause(bool paused, uint64_t at_ns, std::function<void()> done) {
       });
 }
 
-void Trace::WhenWritten(std::function<void()> done) {
-  writer_->thread->Flush(
-      setup_.id, [self = shared_from_this(), done = std::move(done)](const store::TraceRecord& record) {
-        self->TakeRecord(record);
-        done();
-      });
-}
-
 void Trace::WriteRecent(uint64_t from_ns, std::function<void()> done) {
   if (!writer_) return done();  // it has been closed meanwhile
   writer_->thread->WriteRecent(

@@ -97,8 +97,6 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // Nothing is stored from `at_ns` on, and nothing lost, or it goes on.
   void Pause(bool paused, uint64_t at_ns, std::function<void()> done);
   const std::vector<format::ManifestPause>& pauses() const { return setup_.manifest.pauses; }
-  // `done` when what the sources have pushed by now is stored.
-  void WhenWritten(std::function<void()> done);
   // Of a flight recorder, also after Seal(): … and what is in memory, of `from_ns` (host raw) and later.
   void WriteRecent(uint64_t from_ns, std::function<void()> done);
   // … all of it with Seal().

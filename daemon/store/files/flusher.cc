@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/thread.h"
+#include "base/threads/thread.h"
 #include "base/unique_fd.h"
 
 namespace profd::store {

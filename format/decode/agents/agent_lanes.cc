@@ -34,7 +34,7 @@ AgentLanes::AgentLanes(const ManifestAgent& agent, uint32_t process, const Clock
       tensors_(texts),
       value_key_(texts.Intern("payload")),
       category_key_(texts.Intern("category")),
-      unfinished_key_(texts.Intern("unfinished")),
+      unfinished_key_(texts.Intern(kUnfinished)),
       edge_key_(texts.Intern("edge")),
       level_key_(texts.Intern("level")),
       type_key_(texts.Intern("type")),

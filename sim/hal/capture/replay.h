@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "sim/hal/capture/capture.h"
-#include "sim/scenario/producer.h"
+#include "sim/scenario/producers/producer.h"
 
 namespace profd::sim {
 

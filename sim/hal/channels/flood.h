@@ -7,7 +7,7 @@
 
 #include "sim/hal/channels/ring.h"
 #include "sim/hal/channels/truth.h"
-#include "sim/scenario/producer.h"
+#include "sim/scenario/producers/producer.h"
 
 namespace profd::sim {
 

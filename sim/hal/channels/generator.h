@@ -13,7 +13,7 @@
 #include "sim/hal/channels/channel.h"
 #include "sim/hal/channels/faults.h"
 #include "sim/hal/channels/truth.h"
-#include "sim/scenario/producer.h"
+#include "sim/scenario/producers/producer.h"
 
 namespace profd::sim {
 

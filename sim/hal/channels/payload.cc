@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "sim/abi.h"
-#include "sim/scenario/channel_ids.h"
+#include "sim/scenario/producers/channel_ids.h"
 
 namespace profd::sim {
 namespace {

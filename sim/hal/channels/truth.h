@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/scenario/producer.h"
+#include "sim/scenario/producers/producer.h"
 
 namespace profd::sim {
 

@@ -14,7 +14,7 @@
 #include "sim/hal/driver.h"
 #include "sim/hal/exports/export.h"
 #include "sim/hal/variant.h"
-#include "sim/scenario/channel_ids.h"
+#include "sim/scenario/producers/channel_ids.h"
 
 using profd::sim::Call;
 using profd::sim::ChipInfo;

@@ -182,7 +182,7 @@ class MetricsTest(harness.ProfdTest):
         daemon = self.profd(config=f'metrics: {{otlp: "127.0.0.1:{port}", otlp_every_s: 1, processes: true}}\n')
         self.job(daemon, labels="rank=5")
         harness.wait_until(lambda: "values are not taken" in daemon.log.read_text(), "a try without a collector")
-        collector = subprocess.Popen([SYSTEM_PYTHON, str(harness.ROOT / "tests/support/otlp_collector.py"), str(port)],
+        collector = subprocess.Popen([SYSTEM_PYTHON, str(pathlib.Path(__file__).parent / "otlp_collector.py"), str(port)],
                                      stdout=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (collector.kill(), collector.wait(), collector.stdout.close()))
         self.assertEqual(collector.stdout.readline(), "listening\n")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Side by side with the vendor's own collector on the simulator: for the same command line the same channels start with the
 same bytes, and sample.json says the same, but for what docs/msprof.md tells of ("What differs on the device and in
-sample.json"; support/collector_lines.py has it as rules)."""
+sample.json"; collector_lines.py has it as rules)."""
 import concurrent.futures
 import json
 import os

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/agent/ring_reader.h"
+#include "daemon/agent/lanes/ring_reader.h"
 #include "libagent/abi/lane.h"
-#include "tests/support/process_lanes.h"
+#include "tests/unit/support/process_lanes.h"
 
 namespace profd::agent {
 

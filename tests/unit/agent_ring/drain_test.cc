@@ -12,8 +12,8 @@
 
 #include "libagent/src/process.h"
 #include "profd/agent.h"
-#include "tests/support/process_lanes.h"
 #include "tests/unit/agent_ring/harness.h"
+#include "tests/unit/support/process_lanes.h"
 
 namespace profd::agent {
 namespace {

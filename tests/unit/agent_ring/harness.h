@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "base/wake_up.h"
+#include "base/threads/wake_up.h"
 #include "daemon/agent/drain.h"
 #include "libagent/abi/lane.h"
 #include "profd/agent.h"

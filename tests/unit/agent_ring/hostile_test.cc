@@ -8,8 +8,8 @@
 #include <random>
 #include <thread>
 
-#include "tests/support/process_lanes.h"
 #include "tests/unit/agent_ring/harness.h"
+#include "tests/unit/support/process_lanes.h"
 
 namespace profd::agent {
 namespace {

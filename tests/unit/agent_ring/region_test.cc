@@ -1,4 +1,4 @@
-#include "daemon/agent/region.h"
+#include "daemon/agent/lanes/region.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "libagent/abi/lane.h"
 #include "libagent/src/process.h"
-#include "tests/support/process_lanes.h"
+#include "tests/unit/support/process_lanes.h"
 
 namespace profd::agent {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/wake_up.h"
+#include "base/threads/wake_up.h"
 #include "format/op_names.h"
 #include "format/records/cann.h"
 #include "format/records/packed.h"

@@ -1,4 +1,4 @@
-#include "base/spsc_queue.h"
+#include "base/threads/spsc_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/wake_up.h"
+#include "base/threads/wake_up.h"
 
 #include <gtest/gtest.h>
 

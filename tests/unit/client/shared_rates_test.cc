@@ -1,4 +1,4 @@
-#include "client/show/shared_rates.h"
+#include "client/show/kinds/shared_rates.h"
 
 #include <gtest/gtest.h>
 

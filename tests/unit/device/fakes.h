@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/wake_up.h"
+#include "base/threads/wake_up.h"
 #include "daemon/base/timers.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/driver/driver.h"

@@ -8,7 +8,7 @@
 #include <functional>
 #include <thread>
 
-#include "base/thread.h"
+#include "base/threads/thread.h"
 
 namespace profd::device {
 namespace {

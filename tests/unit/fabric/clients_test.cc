@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "tests/support/fake_timers.h"
 #include "tests/unit/fabric/recorded.h"
+#include "tests/unit/support/fake_timers.h"
 
 namespace profd::fabric {
 namespace {

@@ -32,7 +32,6 @@ TEST(ClockMap, WithoutPairsKnowsNothing) {
   const ClockMap map(50, 2000);
   EXPECT_EQ(map.DeviceNsToWall(1).ns, 0u);
   EXPECT_EQ(map.DeviceNsToWall(1).error_ns, std::numeric_limits<uint64_t>::max());
-  EXPECT_EQ(map.HostRawToDeviceNs(kRaw), 0u);
 }
 
 TEST(ClockMap, OnePairUsesNominalRates) {
@@ -68,9 +67,6 @@ TEST(ClockMap, FollowsDriftBetweenPairs) {
         << after;
     EXPECT_NEAR(static_cast<double>(map.DeviceTicksToWall(truth.device_counter).ns - kWall),
                 static_cast<double>(after * kSecond), 45)  // two ticks of 20 ns
-        << after;
-    EXPECT_NEAR(static_cast<double>(map.HostRawToDeviceNs(truth.host_raw_ns)),
-                static_cast<double>(truth.device_raw_ns), 2)
         << after;
   }
 }
@@ -124,7 +120,6 @@ TEST(ClockMap, ResetDeviceClockDoesNotBreakTheMap) {
   after_reset.device_raw_ns = 7;
   map.Add(after_reset);
   EXPECT_GT(map.DeviceNsToHostRaw(7 + kSecond).error_ns, 0u);
-  EXPECT_EQ(map.HostRawToDeviceNs(kRaw + 31 * kSecond), 7 + kSecond);
 }
 
 TEST(ClockMap, SamePairTwiceReplaces) {

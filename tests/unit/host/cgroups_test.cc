@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/host/files/cpu_clocks.h"
-#include "tests/support/planted_tree.h"
+#include "tests/unit/support/planted_tree.h"
 
 namespace profd::host {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "daemon/host/probes/probe.h"
-#include "tests/support/planted_tree.h"
 #include "tests/unit/host/harness.h"
+#include "tests/unit/support/planted_tree.h"
 
 namespace profd::host {
 namespace {

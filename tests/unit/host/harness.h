@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/threads/wake_up.h"
 #include "base/unique_fd.h"
-#include "base/wake_up.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/host/sampler.h"
 

@@ -13,7 +13,7 @@
 
 #include "daemon/base/aside.h"
 #include "daemon/base/executor.h"
-#include "tests/support/fake_timers.h"
+#include "tests/unit/support/fake_timers.h"
 
 namespace profd::session {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/support/fake_timers.h"
+#include "tests/unit/support/fake_timers.h"
 
 namespace profd::session {
 namespace {

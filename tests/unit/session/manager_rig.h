@@ -20,7 +20,7 @@
 #include "daemon/base/executor.h"
 #include "daemon/fabric/door.h"
 #include "daemon/session/manager.h"
-#include "tests/support/fake_timers.h"
+#include "tests/unit/support/fake_timers.h"
 
 namespace profd::session {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/fake_timers.h"
-#include "tests/support/planted_tree.h"
+#include "tests/unit/support/fake_timers.h"
+#include "tests/unit/support/planted_tree.h"
 
 namespace profd::session {
 namespace {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "tests/support/fake_timers.h"
 #include "tests/unit/device/fakes.h"
+#include "tests/unit/support/fake_timers.h"
 
 namespace profd::session {
 namespace {

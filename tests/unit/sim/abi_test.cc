@@ -9,9 +9,9 @@
 
 #include "format/records/device.h"
 #include "sim/hal/variant.h"
-#include "sim/scenario/channel_ids.h"
 #include "sim/scenario/chip.h"
 #include "sim/scenario/clock.h"
+#include "sim/scenario/producers/channel_ids.h"
 #include "tests/unit/sim/sim_library.h"
 
 // The objects under test are linked in for their pure parts; this is the one name that each library defines

@@ -11,9 +11,9 @@
 #include <sstream>
 
 #include "format/records/tasks.h"
-#include "sim/scenario/channel_ids.h"
 #include "sim/scenario/clock.h"
 #include "sim/scenario/load.h"
+#include "sim/scenario/producers/channel_ids.h"
 #include "tests/unit/sim/sim_library.h"
 
 namespace profd::sim {

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "format/records/device.h"
-#include "sim/scenario/channel_ids.h"
 #include "sim/scenario/clock.h"
+#include "sim/scenario/producers/channel_ids.h"
 #include "tests/unit/sim/sim_library.h"
 
 namespace profd::sim {

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "sim/hal/channels/poll_queue.h"
-#include "sim/scenario/channel_ids.h"
 #include "sim/scenario/clock.h"
+#include "sim/scenario/producers/channel_ids.h"
 #include "tests/unit/sim/sim_library.h"
 
 namespace profd::sim {

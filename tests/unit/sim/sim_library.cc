@@ -12,7 +12,7 @@
 #include <sstream>
 #include <thread>
 
-#include "sim/scenario/channel_ids.h"
+#include "sim/scenario/producers/channel_ids.h"
 
 namespace profd::sim {
 namespace {

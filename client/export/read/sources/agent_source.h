@@ -3,7 +3,7 @@
 
 #include "client/export/read/capture.h"
 #include "client/export/read/filter.h"
-#include "client/export/read/sources/pipeline.h"
+#include "client/export/read/sinks.h"
 #include "format/events/agent_blocks.h"
 
 namespace profd::client {

@@ -8,7 +8,8 @@
 #include "client/export/read/sources/agent_source.h"
 #include "client/export/read/sources/overlap.h"
 #include "client/export/read/sources/profile_source.h"
-#include "client/export/read/sources/task_source.h"
+#include "client/export/read/sources/tasks/device_tasks.h"
+#include "client/export/read/sources/tasks/task_source.h"
 #include "format/decode/catalogue.h"
 #include "format/decode/host/cpu_profile.h"
 
@@ -69,7 +70,7 @@ class SideDecoder {
       return skip_all("how its records lie depends on the chip, and info.json does not say which it is");
     }
     if (const std::string_view missing = MissingClock(entry->stamp); !missing.empty()) {
-      return skip_all("its records have no time: " + std::string(missing) + " cannot be read");
+      return report.SkipUndated(stream.path(), stream.bytes(), missing);
     }
     Framed framed;
     framed.by = Framed::By::kLine;
@@ -158,7 +159,7 @@ std::set<std::string, std::less<>> KindsOf(const Capture& capture) {
       } else if (const DecoderEntry* entry = format::FindDecoder(stream.file, side.facts, pid)) {
         kinds.emplace(NameOf(entry->kind));
       }
-      if (LogsTasks(side, stream.file)) kinds.emplace("task");
+      if (DeviceTasks::LogsTasks(side, stream.file)) kinds.emplace("task");
     }
   }
   for (const Stream& stream : capture.agents) {

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "client/export/read/sources/profile.h"
+#include "client/export/read/profile.h"
 #include "client/export/symbols/elf_symbols.h"
 #include "client/export/symbols/perf_map.h"
 #include "format/decode/host/cpu_profile.h"

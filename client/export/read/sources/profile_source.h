@@ -5,7 +5,7 @@
 
 #include "client/export/read/capture.h"
 #include "client/export/read/filter.h"
-#include "client/export/read/sources/pipeline.h"
+#include "client/export/read/sinks.h"
 
 namespace profd::client {
 

@@ -26,6 +26,14 @@ store::Durability DurabilityOf(const std::string& name) {
 
 }  // namespace
 
+void Writer::ForEachPipe(const std::function<void(Source, chunk::Pipe&)>& use) const {
+  for (chunk::Pipe* pump : pumps) use(Source::kPump, *pump);
+  for (chunk::Pipe* sampler : samplers) {
+    if (sampler != nullptr) use(Source::kSampler, *sampler);
+  }
+  use(Source::kDrain, *drain);
+}
+
 Writers::Writers(base::Executor& ctl, base::Timers& timers, const config::Config& config)
     : ctl_(ctl),
       timers_(timers),
@@ -60,8 +68,9 @@ std::shared_ptr<Writer> Writers::For(dev_t file_system, Of of, size_t pump_count
                                     config_.store.chunk_bytes, config_.store.device_chunks));
   }
   if (entry.of_spool) {
-    for (chunk::Pipe* pump : writer.pumps) pump->HaveAll();
-    writer.drain->HaveAll();
+    writer.ForEachPipe([](Writer::Source source, chunk::Pipe& pipe) {
+      if (source != Writer::Source::kSampler) pipe.HaveAll();
+    });
   }
   if (!looking_) LookForUnused();
   return entry.writer;
@@ -97,11 +106,7 @@ void Writers::LookForUnused() {
 // So that what waited for a slow disk, or in a flight recorder, does not stay with profd afterwards.
 void Writers::LetGoOfUnused() {
   for (const auto& [file_system, entry] : writers_) {
-    for (chunk::Pipe* pump : entry.writer->pumps) pump->LetGoOfUnused();
-    for (chunk::Pipe* sampler : entry.writer->samplers) {
-      if (sampler != nullptr) sampler->LetGoOfUnused();
-    }
-    entry.writer->drain->LetGoOfUnused();
+    entry.writer->ForEachPipe([](Writer::Source, chunk::Pipe& pipe) { pipe.LetGoOfUnused(); });
   }
   const uint64_t taken = waiting_->taken() + recorders_->taken();
   if (taken + kWorthATrim < most_taken_) {
@@ -121,19 +126,15 @@ std::shared_ptr<Writer> Writers::Make() {
 }
 
 std::vector<QueueLoad> Writers::Loads() const {
+  // By Writer::Source.
   std::vector<QueueLoad> loads = {{.source = "pump"}, {.source = "sample"}, {.source = "drain"}};
-  const auto add = [](QueueLoad& load, const chunk::Pipe& pipe) {
-    load.chunks += pipe.InFlight();
-    load.room += pipe.chunks();
-    load.bytes += pipe.InFlight() * pipe.chunk_bytes();
-  };
   for (const auto& [file_system, entry] : writers_) {
-    const Writer* const writer = entry.writer.get();
-    for (const chunk::Pipe* pump : writer->pumps) add(loads[0], *pump);
-    for (const chunk::Pipe* sampler : writer->samplers) {
-      if (sampler != nullptr) add(loads[1], *sampler);
-    }
-    add(loads[2], *writer->drain);
+    entry.writer->ForEachPipe([&loads](Writer::Source source, const chunk::Pipe& pipe) {
+      QueueLoad& load = loads[static_cast<size_t>(source)];
+      load.chunks += pipe.InFlight();
+      load.room += pipe.chunks();
+      load.bytes += pipe.InFlight() * pipe.chunk_bytes();
+    });
   }
   return loads;
 }

@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +20,10 @@
 namespace profd::session {
 
 struct Writer {
+  enum class Source : uint8_t { kPump, kSampler, kDrain };
+  // Every pipe that there is, with what fills it.
+  void ForEachPipe(const std::function<void(Source, chunk::Pipe&)>& use) const;
+
   std::unique_ptr<store::TraceWriter> thread;
   std::vector<chunk::Pipe*> pumps;     // by pump number
   std::vector<chunk::Pipe*> samplers;  // by the sampler's thread; nullptr: nothing has come of it
