@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/threads/thread.h"
+#include "base/unique_fd.h"
 #include "base/version.h"
 #include "daemon/agent/registry.h"
 #include "daemon/auth/audit.h"
@@ -30,6 +31,8 @@
 #include "daemon/host/events/kernel_names.h"
 #include "daemon/host/events/uprobes.h"
 #include "daemon/host/files/driver_counters.h"
+#include "daemon/host/process/heirlooms.h"
+#include "daemon/host/process/nursery.h"
 #include "daemon/host/process/stand_in.h"
 #include "daemon/live/limits.h"
 #include "daemon/live/live.h"
@@ -48,6 +51,7 @@ namespace {
 
 // What sessions take to go on and to end: each of a start's and an end's takes one or two at a time.
 constexpr size_t kSpareThreads = 16;
+constexpr uint64_t kNurseryAgainNs = 1'000'000'000;
 
 class Daemon {
  public:
@@ -118,6 +122,7 @@ class Daemon {
     if (!door.ok()) return door.status();
     door_ = std::move(door).value();
     PROFD_RETURN_IF_ERROR(fabric_->Start());
+    WatchNursery();
     if (!config_.registry.etcd.empty()) {
       auto registrar = rpc::Registrar::Start(config_);
       if (!registrar.ok()) return registrar.status();
@@ -184,6 +189,23 @@ class Daemon {
     aside_.Run([this, names = config_.auth]() -> std::function<void()> {
       const auth::Groups groups = auth::ResolveGroups(names);
       return [this, groups] { rights_.SetGroups(groups); };
+    });
+  }
+
+  // A new one is started at once, so that who needs it next need not wait.
+  void WatchNursery() {
+    nursery_ = host::Nursery::The().Watched();
+    nursery_watch_ = ctl_.WatchReadable(nursery_.get(), [this] { ReviveNursery(); });
+  }
+  void ReviveNursery() {
+    ctl_.Unwatch(nursery_watch_);
+    aside_.Run([this]() -> std::function<void()> {
+      const bool lives = host::Nursery::The().Revive().ok();
+      return [this, lives, news = host::Nursery::The().TakeNews()] {
+        for (const std::string& line : news) base::LogWarn(line);
+        if (lives) return WatchNursery();
+        ctl_.After(kNurseryAgainNs, [this] { ReviveNursery(); });
+      };
     });
   }
 
@@ -271,6 +293,8 @@ class Daemon {
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<auth::Door> door_;
   std::unique_ptr<rpc::Registrar> registrar_;
+  base::UniqueFd nursery_;  // readable once it has died
+  base::Executor::WatchId nursery_watch_ = 0;
   bool stopping_ = false;
 };
 
@@ -280,6 +304,14 @@ base::Status CheckSettings(const config::Config& config, std::vector<std::string
   PROFD_RETURN_IF_ERROR(base::CheckLogLevel(config.log.level));
   PROFD_RETURN_IF_ERROR(live::CheckSettings(config));
   return rpc::CheckSettings(config, warnings);
+}
+
+base::Status RunNursery(const std::string& heirlooms) {
+  PROFD_RETURN_IF_ERROR(host::Heirlooms::Read(heirlooms));
+  host::KernelNames::Hold();
+  host::Uprobes::Prepare();
+  PROFD_RETURN_IF_ERROR(base::GiveUpRights());
+  host::Nursery::The().BeOne();
 }
 
 base::Status RunDaemon(config::Config config, std::function<base::Result<config::Config>()> load,

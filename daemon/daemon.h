@@ -15,6 +15,9 @@ namespace profd {
 // `warnings`: what is taken, and should not be used.
 base::Status CheckSettings(const config::Config& config, std::vector<std::string>* warnings);
 
+// What profd is executed anew for, not by people: see host/process/nursery.h. Returns only where it cannot.
+base::Status RunNursery(const std::string& heirlooms);
+
 // Serves until SIGTERM or SIGINT; every session is sealed before it returns. `load` reads the settings anew,
 // for SIGHUP. Both pass CheckSettings(). `pid_file` is there while it serves; "" = none. Call once, from
 // main.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cli/help.h"
@@ -15,6 +16,7 @@
 #include "daemon/base/log.h"
 #include "daemon/config/config.h"
 #include "daemon/daemon.h"
+#include "daemon/host/process/nursery.h"
 
 namespace {
 
@@ -54,6 +56,8 @@ int Fail(const profd::base::Status& status, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == profd::host::Nursery::kFlag)
+    return Fail(profd::RunNursery(argv[2]), kUsage);
   CLI::App app{"profd: collects performance data of Ascend NPU devices and their host", "profd"};
   std::string config_path;
   std::string socket;

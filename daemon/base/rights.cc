@@ -58,13 +58,15 @@ uint64_t Kept() {
 // Of the calling thread. The C library has no calls for them.
 struct Capabilities {
   uint64_t permitted = 0, effective = 0;
+  uint64_t inheritable = 0;  // what a program that it executes keeps
 
   static Result<Capabilities> Get() {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
     if (::syscall(SYS_capget, &header, data.data()) != 0) return Status::FromErrno("read the capabilities");
     return Capabilities{data[0].permitted | uint64_t{data[1].permitted} << 32,
-                        data[0].effective | uint64_t{data[1].effective} << 32};
+                        data[0].effective | uint64_t{data[1].effective} << 32,
+                        data[0].inheritable | uint64_t{data[1].inheritable} << 32};
   }
   Status Set() const {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -72,6 +74,7 @@ struct Capabilities {
     for (unsigned i = 0; i < data.size(); ++i) {
       data[i].permitted = static_cast<uint32_t>(permitted >> (32 * i));
       data[i].effective = static_cast<uint32_t>(effective >> (32 * i));
+      data[i].inheritable = static_cast<uint32_t>(inheritable >> (32 * i));
     }
     if (::syscall(SYS_capset, &header, data.data()) != 0) return Status::FromErrno("give up capabilities");
     return Status::Ok();
@@ -95,11 +98,16 @@ bool PerfIsRefused() {
 }
 
 Status DropCapabilities() {
-  // The bounding set first: it takes CAP_SETPCAP, without which there is nobody to take it from.
+  PROFD_ASSIGN_OR_RETURN(Capabilities own, Capabilities::Get());
+  // A profd that executes itself anew (host/process/nursery.h) has what this one keeps. What is not in the
+  // bounding set cannot be made inheritable any more.
+  own.inheritable |= own.permitted;
+  own.inheritable &= Kept() | Bit(CAP_SYS_ADMIN);
+  PROFD_RETURN_IF_ERROR(own.Set());
+  // The bounding set before the others: it takes CAP_SETPCAP, without which there is nobody to take it from.
   for (unsigned capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {
     if ((Kept() & Bit(capability)) == 0) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
   }
-  PROFD_ASSIGN_OR_RETURN(Capabilities own, Capabilities::Get());
   const uint64_t effective = own.effective & Kept();
   own.effective = effective;
   PROFD_RETURN_IF_ERROR(own.Set());
@@ -111,6 +119,7 @@ Status DropCapabilities() {
     own.effective = effective;
   }
   own.permitted &= Kept() | (admin ? Bit(CAP_SYS_ADMIN) : 0);
+  own.inheritable &= own.permitted;
   if (admin) g_perf_needs_admin = true;
   return own.Set();
 }

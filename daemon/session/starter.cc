@@ -33,6 +33,8 @@ using base::Status;
 
 namespace {
 
+// Who has fewer may have one of the reserve.
+constexpr size_t kFewSessions = 4;
 // How often it is looked whether what others hold is free.
 constexpr uint64_t kTryAgainNs = 500'000'000;
 // An agent that does not answer is taken at its earlier word. As long as it is then waited for to arm: what
@@ -105,15 +107,18 @@ Status Starter::CheckRoom(const Caller& caller) const {
       static_cast<size_t>(std::count_if(waiting_.begin(), waiting_.end(), [&](const auto& request) {
         return request->caller.uid == caller.uid;
       }));
-  if (!auth::IsAdmin(caller) && his + waits >= services_.config.limits.sessions_per_user) {
+  const bool is_admin = auth::IsAdmin(caller);
+  if (!is_admin && his + waits >= services_.config.limits.sessions_per_user) {
     return {Code::kResourceExhausted, "user " + caller.user + " has " + std::to_string(his + waits) +
                                           " open sessions, the most a user may have "
                                           "(limits.sessions_per_user); stop one first"};
   }
   const size_t open = book_.open();
-  // Others' sessions keep no admin from looking what is the matter.
-  const size_t reserve = auth::IsAdmin(caller) ? services_.config.session.max_sessions / 8 : 0;
-  if (open >= services_.config.session.max_sessions + reserve) {
+  // A few accounts that take all they get keep nobody else out, and nobody keeps an admin from looking what
+  // is the matter.
+  const size_t most = services_.config.session.max_sessions;
+  const size_t reserve = (is_admin || his + waits < kFewSessions ? most / 4 : 0) + (is_admin ? most / 8 : 0);
+  if (open >= most + reserve) {
     return {Code::kResourceExhausted, std::to_string(open) +
                                           " sessions are open, the most this profd allows "
                                           "(session.max_sessions); stop one first"};

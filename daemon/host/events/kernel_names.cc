@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,8 +9,10 @@
 #include <charconv>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/unique_fd.h"
+#include "daemon/host/process/heirlooms.h"
 
 namespace profd::host {
 
@@ -36,12 +37,11 @@ bool ShowsAddresses(int fd) {
          std::string_view(address, sizeof address) != kHidden;
 }
 
-// All processes forked from here read the same open file. The kernel makes its text as it is read, from the
-// beginning for whoever reads elsewhere than the last one did: they read one after the other.
+// All processes that have it from here read the same open file. The kernel makes its text as it is read, from
+// the beginning for whoever reads elsewhere than the last one did: they read one after the other.
 pthread_mutex_t* SharedMutex() {
-  void* memory =
-      ::mmap(nullptr, sizeof(pthread_mutex_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
+  const auto [memory, is_new] = Heirlooms::Shared("kernel-names-turn", sizeof(pthread_mutex_t));
+  if (memory == nullptr || !is_new) return static_cast<pthread_mutex_t*>(memory);
   auto* mutex = new (memory) pthread_mutex_t;
   pthread_mutexattr_t attributes;
   ::pthread_mutexattr_init(&attributes);
@@ -79,7 +79,12 @@ class Turn {
 void KernelNames::Hold() {
   HeldFile& held = Held();
   if (held.readable) return;
-  held.fd.Reset(::open(kFile, O_RDONLY | O_CLOEXEC));
+  auto file = Heirlooms::File("kernel-names", []() -> base::Result<base::UniqueFd> {
+    base::UniqueFd own(::open(kFile, O_RDONLY | O_CLOEXEC));
+    if (!own) return base::Status::FromErrno(kFile);
+    return own;
+  });
+  if (file.ok()) held.fd = std::move(file).value();
   held.readable = held.fd && ShowsAddresses(held.fd.get());
   if (held.turn == nullptr) held.turn = SharedMutex();
 }

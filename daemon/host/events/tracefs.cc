@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "daemon/host/process/heirlooms.h"
 #include "daemon/host/process/process.h"
 
 namespace profd::host {
@@ -92,9 +93,16 @@ void UserTracepoint::RemoveLeftBehind() {
 void UserTracepoint::Hold() {
   for (const std::string_view root : kRoots) {
     if (Commands()) return;
-    // Not O_TRUNC: that removes everybody's.
-    Commands().Reset(::open((std::string(root) + "/uprobe_events").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-    if (Commands()) RemoveLeftBehindIn(std::string(root));
+    auto commands = Heirlooms::File("breakpoint-commands", [root]() -> Result<UniqueFd> {
+      const std::string path = std::string(root) + "/uprobe_events";
+      // Not O_TRUNC: that removes everybody's.
+      UniqueFd own(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+      if (!own) return Status::FromErrno(path);
+      return own;
+    });
+    if (!commands.ok()) continue;
+    Commands() = std::move(commands).value();
+    RemoveLeftBehindIn(std::string(root));
   }
 }
 

@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "daemon/host/events/perf_ring.h"
+#include "daemon/host/process/heirlooms.h"
 
 namespace profd::host {
 
@@ -171,13 +172,24 @@ void Uprobes::Prepare() {
   UserTracepoint::Hold();
   if (Prepared().ok()) return;
   Prepared() = []() -> Status {
-    Taken().Reset(::memfd_create("profd-breakpoints", MFD_CLOEXEC));
-    if (!Taken()) return Status::FromErrno("make a list of who has breakpoints");
-    for (Slot& slot : std::span(Slots(), kSlots)) {
-      PROFD_ASSIGN_OR_RETURN(slot.ring, MakeMap(BPF_MAP_TYPE_RINGBUF, 0, 0, kRingBytes, 0));
-      PROFD_ASSIGN_OR_RETURN(slot.lost, MakeMap(BPF_MAP_TYPE_ARRAY, 4, 16, 1, BPF_F_MMAPABLE));
-      PROFD_ASSIGN_OR_RETURN(slot.enter, LoadProgram(false, slot.ring.get(), slot.lost.get()));
-      PROFD_ASSIGN_OR_RETURN(slot.exit, LoadProgram(true, slot.ring.get(), slot.lost.get()));
+    PROFD_ASSIGN_OR_RETURN(Taken(), Heirlooms::File("breakpoints", []() -> Result<UniqueFd> {
+                             UniqueFd made(::memfd_create("profd-breakpoints", MFD_CLOEXEC));
+                             if (!made) return Status::FromErrno("make a list of who has breakpoints");
+                             return made;
+                           }));
+    for (size_t number = 0; number < kSlots; ++number) {
+      Slot& slot = Slots()[number];
+      const auto file = [number](const char* part, const std::function<Result<UniqueFd>()>& make) {
+        return Heirlooms::File("breakpoints-" + std::to_string(number) + "-" + part, make);
+      };
+      PROFD_ASSIGN_OR_RETURN(slot.ring,
+                             file("ring", [] { return MakeMap(BPF_MAP_TYPE_RINGBUF, 0, 0, kRingBytes, 0); }));
+      PROFD_ASSIGN_OR_RETURN(
+          slot.lost, file("lost", [] { return MakeMap(BPF_MAP_TYPE_ARRAY, 4, 16, 1, BPF_F_MMAPABLE); }));
+      PROFD_ASSIGN_OR_RETURN(
+          slot.enter, file("enter", [&] { return LoadProgram(false, slot.ring.get(), slot.lost.get()); }));
+      PROFD_ASSIGN_OR_RETURN(
+          slot.exit, file("exit", [&] { return LoadProgram(true, slot.ring.get(), slot.lost.get()); }));
     }
     return Status::Ok();
   }();

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +15,7 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "daemon/host/process/nursery_process.h"
 #include "daemon/host/process/text_channel.h"
 
 namespace profd::host {
@@ -23,12 +23,12 @@ namespace profd::host {
 // **Thread:** one at a time. **Owns:** the process, which ends with it.
 class StandIn {
  public:
-  // In the new process: runs once and says who answers. Not a lambda with captures: the process was forked
-  // before there was anything to capture.
-  using Answer = std::function<std::string(std::string_view request)>;
-  using Duty = Answer (*)();
+  // In the new process: runs once and says who answers. Not a lambda with captures: the process comes from
+  // one that knows nothing of them.
+  using Answer = StandInAnswer;
+  using Duty = StandInDuty;
   // The same for what goes on by itself: until the channel is gone.
-  using Work = void (*)(TextChannel& channel, Duty nothing);
+  using Work = StandInWork;
 
   // main, once profd has only the rights that it keeps, and before there are threads that may hold a lock:
   // forks the process that all others are forked from.

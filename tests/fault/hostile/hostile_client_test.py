@@ -372,6 +372,26 @@ class HostileClientTest(harness.ProfdTest):
         self.attack(start)
         self.still_serves()
 
+    def test_accounts_that_hold_all_sessions(self):
+        """Whoever has fewer than four gets in all the same: a quarter of all is for them."""
+        daemon = self.profd(config="session: {max_sessions: 8}\nlimits: {sessions_per_user: 4}\n")
+        os.chmod(daemon.socket, 0o666)
+
+        def start(user):
+            work = self.workload(command=["sleep", "600"], user=user, group=user, extra_groups=[])
+            return daemon.ctl("start", "--pid", work.pid, "--collect", "host-mem", user=user)
+
+        for user in (USER, 4321):
+            for _ in range(4):
+                self.assertEqual(start(user).code, harness.OK)
+        for user in (4322, 4323):
+            started = start(user)
+            self.assertEqual(started.code, harness.OK, started)
+        refused = start(4322)
+        self.assertEqual(refused.code, harness.BUSY, refused)
+        self.assertIn("session.max_sessions", refused.err)
+        daemon.begin("--collect", "host-sys-cpu")  # an eighth is for root
+
     def test_a_process_with_very_many_descriptors_keeps_nobody_waiting(self):
         """profd looks through a target's descriptors: that takes as long as it takes, but not from others."""
         def hoard(_):
