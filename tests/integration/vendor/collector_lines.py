@@ -197,9 +197,10 @@ class Line:
         self._log_of_tasks(starts)
         if self.says("delay") or self.says("duration"):
             self._at_once(starts)
-        if self.kernels and self.chip in STARS and self.says("delay"):  # its agent records them before the log would begin
-            for channel in (TASK_TRACK, STARS_LOG):
-                starts.pop(channel, None)
+
+    def either_way(self):
+        """Channels that start only if the log begins before the program's agent records kernels, which nobody can say."""
+        return {TASK_TRACK, STARS_LOG} if self.program and self.kernels and self.chip in STARS and self.says("delay") else set()
 
     def _at_once(self, starts):
         places = {CORES_BEFORE: 13, TASK_LOG: 0, STARS_LOG: 9, CORES_BY_TASK: 19 if self.chip == "950" else 17}
