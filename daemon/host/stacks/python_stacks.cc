@@ -127,6 +127,7 @@ void PythonStacks::TakeCurrent(Look& look, std::vector<Places>& evaluations) {
 void PythonStacks::Forget() {
   codes_.clear();
   threads_.clear();
+  states_.clear();
   table_bytes_ = 0;
   known_since_ns_ = base::MonotonicNs();
 }
@@ -277,32 +278,39 @@ std::optional<uint64_t> PythonStacks::Current(Look& look) {
 std::optional<uint64_t> PythonStacks::StateOf(ProcessMemory& memory, pid_t tid) {
   Thread& thread = threads_[tid];
   if (thread.inner == 0) thread.inner = InnerPid(tid);
-  if (thread.state != 0 && IsOf(memory, thread.state, thread.inner)) return thread.state;
+  if (thread.state != 0 && InnerOf(memory, thread.state) == thread.inner) return thread.state;
   thread.state = 0;
-  const uint64_t now_ns = base::MonotonicNs();
-  if (now_ns - searched_at_ns_ < kSearchEveryNs) return std::nullopt;  // it may take thousands of reads
-  searched_at_ns_ = now_ns;
+  if (base::MonotonicNs() - searched_at_ns_ >= kSearchEveryNs) Search(memory);
+  const auto known = states_.find(thread.inner);
+  if (known == states_.end() || InnerOf(memory, known->second) != thread.inner) return std::nullopt;
+  thread.state = known->second;
+  return thread.state;
+}
+
+// It may take thousands of reads, so it takes in all threads at once: one that is none of Python's must not
+// keep the next one from being found.
+void PythonStacks::Search(ProcessMemory& memory) {
+  searched_at_ns_ = base::MonotonicNs();
+  states_.clear();
   size_t left = kMaxThreads;
   auto interpreter = memory.Get<uint64_t>(parts_.runtime + layout_.interpreters);
   for (size_t i = 0; interpreter && *interpreter != 0 && i < kMaxInterpreters; ++i) {
     auto state = memory.Get<uint64_t>(*interpreter + layout_.threads);
     for (; state && *state != 0 && left > 0; --left) {
-      if (IsOf(memory, *state, thread.inner)) {
-        thread.state = *state;
-        return thread.state;
-      }
+      if (const auto inner = InnerOf(memory, *state)) states_.try_emplace(*inner, *state);
       state = memory.Get<uint64_t>(*state + layout_.next_thread);
     }
     interpreter = memory.Get<uint64_t>(*interpreter + layout_.next_interpreter);
   }
-  return std::nullopt;
 }
 
-bool PythonStacks::IsOf(ProcessMemory& memory, uint64_t state, pid_t inner) const {
-  if (layout_.native_id != 0)
-    return memory.Get<uint64_t>(state + layout_.native_id) == static_cast<uint64_t>(inner);
+std::optional<pid_t> PythonStacks::InnerOf(ProcessMemory& memory, uint64_t state) const {
+  if (layout_.native_id != 0) {
+    const auto number = memory.Get<uint64_t>(state + layout_.native_id);
+    return number ? std::optional(static_cast<pid_t>(*number)) : std::nullopt;
+  }
   const auto id = memory.Get<uint64_t>(state + layout_.thread_id);
-  return id && memory.Get<int32_t>(*id + kThreadNumber) == inner;
+  return id ? memory.Get<int32_t>(*id + kThreadNumber) : std::nullopt;
 }
 
 }  // namespace profd::host

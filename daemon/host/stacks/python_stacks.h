@@ -93,7 +93,9 @@ class PythonStacks {
   bool IsFrame(ProcessMemory& memory, uint64_t at) const;
   std::optional<uint64_t> Current(Look& look);
   std::optional<uint64_t> StateOf(ProcessMemory& memory, pid_t tid);
-  bool IsOf(ProcessMemory& memory, uint64_t state, pid_t inner) const;
+  void Search(ProcessMemory& memory);
+  // Of a thread's state: the number of the thread in its own namespace.
+  std::optional<pid_t> InnerOf(ProcessMemory& memory, uint64_t state) const;
   void Forget();
 
   PythonLayout layout_;
@@ -101,6 +103,7 @@ class PythonStacks {
   std::optional<Holder> holder_;  // once it is known
   std::unordered_map<uint64_t, Code> codes_;
   std::unordered_map<pid_t, Thread> threads_;
+  std::unordered_map<pid_t, uint64_t> states_;  // of the last search: by the threads' own numbers
   size_t table_bytes_ = 0;
   uint64_t known_since_ns_ = 0, learned_at_ns_ = 0, searched_at_ns_ = 0;
 };

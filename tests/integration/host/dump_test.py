@@ -35,6 +35,17 @@ print("ready", flush=True)
 planted_reader()
 """
 
+RUNS = """
+def planted_sum():
+    x = 0
+    for i in range(100000):
+        x += i * i
+
+print("ready", flush=True)
+while True:
+    planted_sum()
+"""
+
 
 def line_of(code):
     (line,) = [number for number, line in enumerate(PYTHON.splitlines(), 1) if line == code]
@@ -48,7 +59,7 @@ class DumpTest(harness.ProfdTest):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def start(self, *command):
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.daemon.environment)
         self.ends_with_the_test(process)
         return process
 
@@ -131,6 +142,28 @@ class DumpTest(harness.ProfdTest):
                 self.assertIsNone(target.poll())
                 target.stdin.close()
                 self.assertEqual(target.wait(), 0)
+
+    def test_a_thread_of_python_that_runs_beside_one_that_is_none_of_pythons(self):
+        """The agent's thread waits, and is looked at before the one that runs."""
+        pythons = known_pythons()
+        if not pythons:
+            self.skipTest("there is no Python from 3.8 to 3.13")
+        script = self.folder / "runs.py"
+        script.write_text(RUNS)
+        for python in pythons:
+            with self.subTest(python):
+                target = self.start(harness.PROFCTL, "run", "--", python, str(script))
+                self.assertEqual(target.stdout.readline(), b"ready\n")
+
+                self.until(target.pid, lambda threads: len(threads) == 2 and threads[0]["frames"])
+                # Mostly at the first look. (One between two Python functions shows neither.)
+                looks = [self.dump(target.pid) for _ in range(10)]
+                runs = [threads[0] for threads in looks if threads[0]["frames"]]
+                known = [thread for thread in runs if self.has(thread, "<module> (runs.py:", "planted_sum (runs.py:")]
+                self.assertGreater(len(known), len(runs) / 2, runs)
+                for threads in looks:
+                    self.assertNotIn("runs.py", str(threads[1:]))
+                target.kill()
 
     def test_what_is_refused(self):
         target = self.start(SHIPPED, "late")
