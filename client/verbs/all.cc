@@ -16,6 +16,7 @@
   VERB(Status)            \
   VERB(Watch)             \
   VERB(Top)               \
+  VERB(Jobs)              \
   VERB(Dump)              \
   VERB(Ui)                \
   VERB(Pin)               \

@@ -114,6 +114,7 @@ struct Config {
     uint64_t history_s =
         30;  // what was read in so many seconds is kept for those who come later; 0 = nothing
     uint64_t history_mb = 4;  // … and no more than this
+    bool jobs = false;        // accounts of jobs are kept
   } live;
 
   struct Metrics {

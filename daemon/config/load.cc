@@ -112,6 +112,7 @@ std::vector<Key> KeysOf(Config& c) {
       {"live", "channels", &c.live.channels},
       {"live", "history_s", Number{&c.live.history_s, 0, 3600}},
       {"live", "history_mb", Number{&c.live.history_mb, 1, 1024}},
+      {"live", "jobs", &c.live.jobs},
       {"metrics", "listen", &c.metrics.listen},
       {"metrics", "otlp", &c.metrics.otlp},
       {"metrics", "otlp_every_s", Number{&c.metrics.otlp_every_s, 1, 3600}},

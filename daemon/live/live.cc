@@ -14,7 +14,9 @@
 #include "daemon/base/log.h"
 #include "daemon/driver/offers.h"
 #include "daemon/host/sampler.h"
+#include "daemon/live/device_questions.h"
 #include "daemon/live/held_channels.h"
+#include "daemon/live/jobs/jobs.h"
 #include "daemon/live/lacks.h"
 #include "daemon/live/values/health_values.h"
 #include "daemon/live/values/host_values.h"
@@ -73,6 +75,7 @@ Status CheckSettings(const config::Config& config) {
     return {Code::kInvalidArgument,
             "live.channels: '" + kind + "' is not a device kind with values; see docs/metrics.md"};
   }
+  if (config.live.jobs) PROFD_RETURN_IF_ERROR(CheckHasValues(config.live).In("live.jobs"));
   const config::Config::Metrics& metrics = config.metrics;
   if (!metrics.listen.empty() || !metrics.otlp.empty()) {
     PROFD_RETURN_IF_ERROR(CheckHasValues(config.live).In("metrics"));
@@ -190,7 +193,6 @@ class Live::Impl {
   std::vector<Lack> Lacks(const std::vector<Sample>& samples) const;
   std::map<pid_t, ProcessLabels> Processes() const;
   std::vector<SteppingProcess> Stepping(const std::map<pid_t, ProcessLabels>& processes);
-  void AskForDevices(const std::shared_ptr<agent::Peer>& peer);
 
   base::Executor& ctl_;
   const config::Config& config_;
@@ -210,7 +212,7 @@ class Live::Impl {
   uint64_t host_read_wall_ns_ = 0;
   HostValues host_values_;
   StepValues step_values_;
-  std::map<pid_t, uint64_t> devices_asked_;  // when
+  DeviceQuestions device_questions_;
   HeldChannels held_;
   bool closed_ = false;
   std::vector<std::function<void(std::vector<Sample>&)>> sources_;
@@ -319,24 +321,13 @@ std::map<pid_t, ProcessLabels> Live::Impl::Processes() const {
   return processes;
 }
 
-// A program opens its devices after it has registered, so it is asked again once it steps.
-void Live::Impl::AskForDevices(const std::shared_ptr<agent::Peer>& peer) {
-  constexpr uint64_t kAgainNs = 30 * kSecondNs, kTimeoutNs = 2 * kSecondNs;
-  uint64_t& asked_ns = devices_asked_[peer->identity().pid];
-  const uint64_t now_ns = base::RawNs();
-  if (asked_ns != 0 && now_ns - asked_ns < kAgainNs) return;
-  asked_ns = now_ns;
-  peer->Send(agent::Describe{}, kTimeoutNs, [](const agent::Ack&) {});
-}
-
 std::vector<SteppingProcess> Live::Impl::Stepping(const std::map<pid_t, ProcessLabels>& processes) {
   std::vector<SteppingProcess> stepping;
-  std::erase_if(devices_asked_, [&](const auto& asked) { return !processes.contains(asked.first); });
   for (const auto& peer : agents_.All()) {
     const auto process = processes.find(peer->identity().pid);
     const auto totals = peer->region() != nullptr ? peer->region()->steps() : std::nullopt;
     if (!totals || process == processes.end()) continue;
-    if (peer->hello().devices.empty() && Wants("step")) AskForDevices(peer);
+    if (peer->hello().devices.empty() && Wants("step")) device_questions_.Ask(*peer);
     stepping.push_back({process->first, process->second, peer->hello().devices, *totals});
   }
   return stepping;
@@ -466,7 +457,9 @@ std::vector<Lack> Live::Impl::Lacks(const std::vector<Sample>& samples) const {
 
 Live::Live(base::Executor& ctl, const config::Config& config, session::Manager& manager,
            agent::Registry& agents)
-    : impl_(std::make_unique<Impl>(ctl, config, manager, agents)) {}
+    : impl_(std::make_unique<Impl>(ctl, config, manager, agents)) {
+  if (config.live.jobs) jobs_ = std::make_unique<Jobs>(*this, agents);
+}
 Live::~Live() = default;
 Status Live::Usable() const { return impl_->Usable(); }
 uint64_t Live::period_ns() const { return impl_->period_ns(); }
@@ -477,6 +470,7 @@ Live::WatchId Live::Watch(std::function<void(const SnapshotPtr&)> each, uint64_t
   return impl_->Watch(std::move(each), period_ns);
 }
 void Live::Unwatch(WatchId id) { impl_->Unwatch(id); }
+const JobBook* Live::jobs() const { return jobs_ == nullptr ? nullptr : &jobs_->book(); }
 void Live::AddSource(std::function<void(std::vector<Sample>&)> add) { impl_->AddSource(std::move(add)); }
 void Live::SetLevel(int level) { impl_->SetLevel(level); }
 void Live::Shutdown(std::function<void()> done) { impl_->Shutdown(std::move(done)); }

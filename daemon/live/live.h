@@ -25,6 +25,9 @@ class Manager;
 
 namespace profd::live {
 
+class JobBook;
+class Jobs;
+
 // Kinds and channels of the settings that do not exist: one line, else ok.
 base::Status CheckSettings(const config::Config& config);
 
@@ -51,6 +54,8 @@ class Live {
   void Unwatch(WatchId id);
   // What was published since `wall_ns` and is not the newest; the oldest first.
   std::vector<History::Later> Since(uint64_t wall_ns) const;
+  // The accounts of jobs; nullptr where the settings have none.
+  const JobBook* jobs() const;
   // Values of somebody else's, asked for on every beat.
   void AddSource(std::function<void(std::vector<Sample>&)> add);
   // What profd has to do without to keep within its limits; see Metric kBudget.
@@ -61,6 +66,7 @@ class Live {
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Jobs> jobs_;
 };
 
 // Those of `snapshot` that `caller` may see and that are of one of `kinds` (none: of any).

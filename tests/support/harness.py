@@ -218,9 +218,9 @@ class Profd:
 class Job:
     """The interactive workload: says what it did, so that a test knows what must be on disk."""
 
-    def __init__(self, test, daemon, labels="", what="interactive"):
+    def __init__(self, test, daemon, labels="", what="interactive", within=()):
         environment = dict(daemon.environment, PROFD_LABELS=labels)
-        self.process = subprocess.Popen([str(PROGRAMS / "workload"), what], env=environment, stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([*within, str(PROGRAMS / "workload"), what], env=environment, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         test.addCleanup(self.close)
         self.pid = self.process.pid

@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "daemon/rpc/calls/call_status.h"
 #include "daemon/rpc/calls/convert.h"
+#include "daemon/rpc/calls/convert_jobs.h"
 #include "daemon/rpc/calls/once.h"
 #include "daemon/rpc/calls/open_calls.h"
 #include "daemon/rpc/control/fetch_call.h"
@@ -186,6 +187,8 @@ class ControlService::Calls : public v1::Control::CallbackService {
                                                  const v1::LiveRequest* request) override;
   grpc::ServerUnaryReactor* Devices(grpc::CallbackServerContext* context, const v1::DevicesRequest* request,
                                     v1::DevicesReply* reply) override;
+  grpc::ServerUnaryReactor* Jobs(grpc::CallbackServerContext* context, const v1::JobsRequest* request,
+                                 v1::JobsReply* reply) override;
   grpc::ServerUnaryReactor* Targets(grpc::CallbackServerContext* context, const v1::TargetsRequest* request,
                                     v1::TargetsReply* reply) override;
   grpc::ServerUnaryReactor* AddLease(grpc::CallbackServerContext* context, const v1::AddLeaseRequest* request,
@@ -491,6 +494,14 @@ grpc::ServerUnaryReactor* ControlService::Calls::Targets(grpc::CallbackServerCon
     manager_.Targets(
         caller, [owed](const base::Result<std::vector<session::Target>>& targets) { owed->Answer(targets); });
   });
+}
+
+grpc::ServerUnaryReactor* ControlService::Calls::Jobs(grpc::CallbackServerContext* context,
+                                                      const v1::JobsRequest* request, v1::JobsReply* reply) {
+  return OnCtl(context, {"jobs", "", kHeavy}, reply,
+               [this, request = *request](const auth::Caller& caller, const auto& owed) {
+                 owed->Answer(VisibleJobs(live_.jobs(), request, caller));
+               });
 }
 
 grpc::ServerUnaryReactor* ControlService::Calls::Stacks(grpc::CallbackServerContext* context,

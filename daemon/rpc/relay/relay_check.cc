@@ -25,6 +25,7 @@ const std::map<std::string_view, auth::Action> kMethods = {
     {"Remove", auth::Action::kKeepSession}, {"AddLease", auth::Action::kLease},
     {"RemoveLease", auth::Action::kLease},  {"Pause", auth::Action::kStopSession},
     {"Plan", auth::Action::kCollectHost},   {"Stacks", auth::Action::kCollectHost},
+    {"Jobs", auth::Action::kSeeProcess},
 };
 
 }  // namespace
