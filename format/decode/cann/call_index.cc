@@ -24,7 +24,7 @@ void CallIndex::Finish() {
   }
 }
 
-int64_t CallIndex::Around(uint32_t thread, uint64_t stamp) {
+int64_t CallIndex::Find(uint32_t thread, uint64_t stamp) {
   const std::pair wanted(thread, stamp);
   const auto begins = [](const Entry& entry) { return std::pair(entry.thread, entry.begin); };
   // Behind the last call of the thread that begins at or before the moment.

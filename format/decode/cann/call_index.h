@@ -20,9 +20,11 @@ class CallIndex {
   // All calls are there.
   void Finish();
   // The call that began last of those that a moment of a thread lies in; -1 if there is none.
-  int64_t Around(uint32_t thread, uint64_t stamp);
+  int64_t Around(uint32_t thread, uint64_t stamp) { return empty() ? -1 : Find(thread, stamp); }
 
  private:
+  int64_t Find(uint32_t thread, uint64_t stamp);
+
   struct Entry {
     uint64_t begin, end;
     uint64_t reach;  // the latest end of its thread's calls up to this one

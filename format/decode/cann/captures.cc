@@ -75,7 +75,7 @@ const LaunchedOp* Captures::OpOf(uint32_t device, uint32_t stream, uint32_t task
   return found == ops_.end() ? nullptr : &found->second;
 }
 
-uint32_t Captures::ModelOf(uint32_t device, uint32_t stream, uint32_t batch, uint64_t stamp) const {
+uint32_t Captures::Find(uint32_t device, uint32_t stream, uint32_t batch, uint64_t stamp) const {
   const auto found = captures_.find(std::pair(device, stream));
   if (found == captures_.end() || batch >= found->second.size()) return kNoId;
   const Start& start = found->second[batch];

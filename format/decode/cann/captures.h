@@ -11,6 +11,7 @@
 
 #include "format/decode/cann/cann_names.h"
 #include "format/decode/cann/launched_op.h"
+#include "format/events/spans.h"
 #include "format/records/cann.h"
 
 namespace profd::format {
@@ -30,7 +31,9 @@ class Captures {
   // nullptr: none of that task.
   const LaunchedOp* OpOf(uint32_t device, uint32_t stream, uint32_t task) const;
   // The graph of a task of the stream's `batch`th 65536, given to it at `stamp`; kNoId: none.
-  uint32_t ModelOf(uint32_t device, uint32_t stream, uint32_t batch, uint64_t stamp) const;
+  uint32_t ModelOf(uint32_t device, uint32_t stream, uint32_t batch, uint64_t stamp) const {
+    return captures_.empty() ? kNoId : Find(device, stream, batch, stamp);
+  }
 
   // Records that lie behind each other in a file, each as long as its tensors; returns how many bytes at the
   // end are none yet.
@@ -47,6 +50,8 @@ class Captures {
   uint64_t no_room() const { return no_room_; }
 
  private:
+  uint32_t Find(uint32_t device, uint32_t stream, uint32_t batch, uint64_t stamp) const;
+
   static constexpr size_t kMost = 1 << 20;
   struct Start {
     uint64_t stamp;

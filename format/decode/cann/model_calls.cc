@@ -63,7 +63,7 @@ void ModelCalls::Finish() {
   calls_.resize(kept);
 }
 
-uint32_t ModelCalls::At(uint32_t thread, uint64_t stamp) const {
+uint32_t ModelCalls::Find(uint32_t thread, uint64_t stamp) const {
   const auto behind = std::ranges::upper_bound(calls_, std::pair(thread, stamp), {}, [](const Call& call) {
     return std::pair(call.thread, call.begin);
   });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/flat_map.h"
+#include "format/events/spans.h"
 #include "format/records/cann.h"
 
 namespace profd::format {
@@ -33,11 +34,13 @@ class ModelCalls {
   // (event_grouper.cpp).
   void Finish();
   // The model of the call around a moment of a thread; kNoId: there is none.
-  uint32_t At(uint32_t thread, uint64_t stamp) const;
+  uint32_t At(uint32_t thread, uint64_t stamp) const { return calls_.empty() ? kNoId : Find(thread, stamp); }
   // Calls that there was no room for.
   uint64_t left_out() const { return left_out_; }
 
  private:
+  uint32_t Find(uint32_t thread, uint64_t stamp) const;
+
   static constexpr size_t kMostCalls = 1 << 20;
 
   struct Call {

@@ -113,7 +113,7 @@ void DeviceTasks::Run(uint64_t until_ns) {
         const DeviceTask& task = log.tasks[log.next];
         log_end_ticks_ = std::max(log_end_ticks_, task.end_ticks);
         format::TaskCounters counters;
-        Give(task, FindCounters(task, counters) ? &counters : nullptr);
+        Give(task, begin_ns, FindCounters(task, counters) ? &counters : nullptr);
       }
       if (log.next < log.tasks.size()) break;
       log.tasks.clear();
@@ -209,7 +209,8 @@ void DeviceTasks::RunCounters() {
         if (next >= announced) announced = Announce(tasks, next);
         // Of a task of both core types the first record is found with the second.
         format::TaskCounters counters;
-        if (FindCounters(tasks[next], counters)) Give(tasks[next], &counters);
+        if (FindCounters(tasks[next], counters))
+          Give(tasks[next], context_.DeviceTicksToWall(tasks[next].begin_ticks), &counters);
       }
     }
   }
@@ -295,8 +296,7 @@ void DeviceTasks::GiveNameless(const DeviceTask& task, uint64_t begin_ns, uint64
   spans_.AddDetail().context = task.context;
 }
 
-void DeviceTasks::Give(const DeviceTask& task, const format::TaskCounters* counters) {
-  const uint64_t begin_ns = context_.DeviceTicksToWall(task.begin_ticks);
+void DeviceTasks::Give(const DeviceTask& task, uint64_t begin_ns, const format::TaskCounters* counters) {
   const uint64_t end_ns = std::max(begin_ns, context_.DeviceTicksToWall(task.end_ticks));
   const Launch* launch = join_.Find(task, begin_ns);
   if (launch == nullptr && by_ai_cpus_ && by_ai_cpus_->AddTask(task, begin_ns, end_ns)) return;

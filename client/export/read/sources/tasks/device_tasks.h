@@ -89,7 +89,7 @@ class DeviceTasks {
   // One that an AI CPU may have launched.
   void GiveNameless(const format::DeviceTask& task, uint64_t begin_ns, uint64_t end_ns);
   // `counters`: nullptr = none of it.
-  void Give(const format::DeviceTask& task, const format::TaskCounters* counters);
+  void Give(const format::DeviceTask& task, uint64_t begin_ns, const format::TaskCounters* counters);
 
   const Side& side_;
   const Sinks& sinks_;
