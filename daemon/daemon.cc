@@ -21,6 +21,7 @@
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
 #include "daemon/base/log_level.h"
+#include "daemon/base/memory/slack.h"
 #include "daemon/base/pid_file.h"
 #include "daemon/base/rights.h"
 #include "daemon/base/service_manager.h"
@@ -118,6 +119,7 @@ class Daemon {
     auto server = rpc::Server::Start(config_, *manager_, *live_, agents_, ctl_, tickets_, audit_);
     if (!server.ok()) return server.status();
     server_ = std::move(server).value();
+    if (!config_.remote.listen.empty()) slack_.Watch();  // of whose connections gRPC alone knows
     auto door = auth::Door::Start(config_.socket + ".door", ctl_, tickets_, DoorOptions());
     if (!door.ok()) return door.status();
     door_ = std::move(door).value();
@@ -279,6 +281,7 @@ class Daemon {
   const std::function<base::Result<config::Config>()> load_;
   std::optional<auth::SocketClaim> claim_;
   base::Executor ctl_;
+  base::Slack slack_{ctl_};
   base::Aside aside_{ctl_};
   auth::Rights rights_;
   auth::Tickets tickets_{&rights_};

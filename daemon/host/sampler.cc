@@ -1,7 +1,5 @@
 #include "daemon/host/sampler.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <set>
 #include <thread>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "base/threads/thread.h"
+#include "daemon/base/memory/slack.h"
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/sample_loop.h"
 
@@ -121,7 +120,7 @@ class SampleThread {
         "sample",
         [this] {
           SampleLoop(mailbox_).Run();
-          ::malloc_trim(0);  // it may have looked at very much, and the next user begins with little
+          base::Slack::Comes();  // it may have looked at very much, and the next user begins with little
         },
         kTimerSlackNs);
   }

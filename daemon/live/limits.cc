@@ -1,6 +1,5 @@
 #include "daemon/live/limits.h"
 
-#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/memory/slack.h"
 #include "daemon/host/process/stand_in.h"
 
 namespace profd::live {
@@ -77,7 +77,7 @@ void Limits::Measure() {
   if (level == level_) return;
   const bool down = level > level_;
   level_ = level;
-  if (down) ::malloc_trim(0);
+  if (down) base::Slack::Comes();
   char took[96];
   std::snprintf(took, sizeof took, "%.1f %% of a core, %.1f MB", percent, static_cast<double>(rss) / 1e6);
   const std::string text = std::string("limits: profd takes ") + took + ": it does without " + Without(level);

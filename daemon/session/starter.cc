@@ -260,6 +260,8 @@ void Starter::Admit(const std::shared_ptr<Request>& request) {
     Refuse(request, status);
     return;
   }
+  // A driver that hangs holds up nobody who wants nothing of it.
+  if (IsOfHostAlone(request->spec)) return AskAgents(request);
   services_.node.WhenKnown([this, request] { AskAgents(request); });
 }
 

@@ -397,6 +397,21 @@ class FaultsTest(harness.ProfdTest):
             time.sleep(1)  # ten times the time between two records: none is no more than the library's silence
         self.assertEqual(daemon.stop(), 0)
 
+    def test_what_hangs_from_the_start_delays_nothing_of_the_host(self):
+        """profd asks the driver for its devices until it has an answer, or until the driver's time is over: here never."""
+        for call in ("dev_ids", "get_channels"):
+            with self.subTest(call):
+                daemon = self.profd(sim=ONE + f"  - {{call: {call}, delay_ms: 600000}}\n", config="driver:\n  timeout_ms: 120000\n")
+                work = self.workload()
+                for kinds in (("--collect", "host-cpu"), ("--preset", "host")):
+                    session = daemon.begin("--pid", work.pid, *kinds)["session"]
+                    self.assertEqual(daemon.end(session)["state"], "sealed")
+                waits = daemon.popen_ctl("start", "--collect", "hbm")
+                self.addCleanup(waits.communicate)
+                self.addCleanup(waits.kill)
+                self.assertEqual(daemon.end(daemon.begin("--collect", "host-sys-cpu")["session"])["state"], "sealed")
+                self.assertIsNone(waits.poll(), "it is the driver's answer that this one waits for")
+
     def test_a_channel_list_that_stalls(self):
         daemon = self.profd(sim=ONE + "  - {device: 0, name: list_stall}\n", config="driver:\n  timeout_ms: 1500\n")
         started = daemon.begin("--collect", "hbm")

@@ -1,6 +1,5 @@
 #include "daemon/auth/door/conduit.h"
 
-#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
@@ -30,6 +29,7 @@
 #include "daemon/auth/door/hung_up.h"
 #include "daemon/auth/door/message_scan.h"
 #include "daemon/base/log.h"
+#include "daemon/base/memory/slack.h"
 #include "daemon/base/token_bucket.h"
 #include "daemon/base/turns.h"
 
@@ -49,7 +49,6 @@ constexpr uint32_t kHeaderBytesOfAToken = 256;  // a name and a value can be one
 constexpr double kSmallChange = 0.01;           // of which gRPC keeps nothing, and a fast reader says many
 // Of what gRPC had for a flood the allocator gives back little by itself.
 constexpr size_t kFewCalls = 8, kFewConnections = 64;
-constexpr uint64_t kTrimAfterNs = 1'000'000'000;  // when gRPC is through with them
 constexpr uint64_t kSayEveryNs = 60'000'000'000;
 
 // In tokens.
@@ -188,11 +187,6 @@ class Conduit::Impl {
       // One of each user's, then whoever has come meanwhile.
       for (size_t left = ready_.users(); left > 0; --left) Serve(ready_.Next());
       const uint64_t now = base::MonotonicNs();
-      if (trim_at_ns_ != 0 && now >= trim_at_ns_) {
-        trim_at_ns_ = 0;
-        closed_ = 0;
-        ::malloc_trim(0);
-      }
       if (paced_.empty() || now - tried_ns_ < kPaceNs) continue;
       tried_ns_ = now;
       for (const uint64_t id : std::exchange(paced_, {})) Queue(id);
@@ -204,10 +198,7 @@ class Conduit::Impl {
     }
   }
 
-  int PatienceMs() const {
-    if (!paced_.empty()) return int{kPaceNs / 1'000'000};
-    return trim_at_ns_ == 0 ? -1 : int{kTrimAfterNs / 1'000'000};
-  }
+  int PatienceMs() const { return paced_.empty() ? -1 : int{kPaceNs / 1'000'000}; }
 
   void TakeArrivals() {
     uint64_t rings = 0;
@@ -416,8 +407,10 @@ class Conduit::Impl {
   void Close(std::unordered_map<uint64_t, Connection>::iterator found) {
     Connection& connection = found->second;
     User& user = *connection.user;
-    const bool is_much = ++closed_ > kFewConnections || connection.was_much;
-    if (is_much && trim_at_ns_ == 0) trim_at_ns_ = base::MonotonicNs() + kTrimAfterNs;
+    if (++closed_ > kFewConnections || connection.was_much) {
+      closed_ = 0;
+      base::Slack::Comes();
+    }
     while (!connection.calls.empty()) EndCall(connection, connection.calls.begin()->first);
     if (--user.connections == 0 && user.frames.IsFull(base::MonotonicNs())) users_.erase(connection.uid);
     connections_.erase(found);
@@ -443,8 +436,7 @@ class Conduit::Impl {
   base::Turns<uint64_t> ready_;  // that have something to say, or room to hear
   std::unordered_set<uint64_t> paced_;
   uint64_t tried_ns_ = 0;  // when these were looked at
-  uint64_t trim_at_ns_ = 0;
-  size_t closed_ = 0;  // connections, since then
+  size_t closed_ = 0;      // connections, since the allocator was last to give back memory
   uint64_t next_id_ = kBell + 1;
   uint64_t said_ns_ = 0;
 

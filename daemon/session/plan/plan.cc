@@ -448,6 +448,16 @@ KindOffer OfferOf(Kind kind, const Capability& capability) {
 
 }  // namespace
 
+bool IsOfHostAlone(const SessionSpec& spec) {
+  const auto is_of_host = [](Kind kind) { return format::IsOfHost(TraitsOf(kind).scope); };
+  if (spec.all_devices || !spec.devices.empty() || (spec.preset.empty() && spec.kinds.empty())) return false;
+  if (const format::Preset* preset = format::FindPreset(spec.preset); preset != nullptr) {
+    const format::KindList& implied = spec.pids.empty() ? preset->of_node : preset->of_targets;
+    if (!std::ranges::all_of(implied, is_of_host)) return false;
+  }
+  return std::ranges::all_of(spec.kinds, is_of_host, &KindRequest::kind);
+}
+
 Result<Plan> MakePlan(const SessionSpec& spec, const NodeFacts& facts) { return Planner(spec, facts).Run(); }
 
 std::vector<KindOffer> DeviceKinds(const DeviceFacts& device, uint32_t api_version) {

@@ -114,6 +114,8 @@ struct Plan {
 // Fails (nothing started) on bad input: unknown kind, rate out of range, device or pid that does not exist, a
 // pid that is a thread, nothing at all to collect; the message names the value, what is allowed and what to
 // do.
+// Whatever devices the node has, the plan is the same: nothing of them, nor of agents, is asked for.
+bool IsOfHostAlone(const SessionSpec& spec);
 base::Result<Plan> MakePlan(const SessionSpec& spec, const NodeFacts& facts);
 
 // What a plan may make at most, as far as is known: bytes per second.

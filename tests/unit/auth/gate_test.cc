@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
@@ -175,6 +176,39 @@ TEST_F(GateTest, AnAddressHasAsManyAsAnAddressMayHave) {
       EXPECT_EQ(Refused(kept.back(), before), i >= 2) << address;
     }
   }
+}
+
+// As calls that are opened and reset without end, which nobody can see in TLS.
+TEST_F(GateTest, AnAddressThatFloodsIsKeptOut) {
+  tcp_port_ = FreePort();
+  Open(100, 10);
+  const UniqueFd flooder = ConnectFrom("127.0.0.1"), other = ConnectFrom("127.0.0.2");
+  const auto passed = [this](size_t count) {
+    while (Passed() < count) std::this_thread::yield();
+  };
+  passed(2);
+  std::thread reader([this] {  // gRPC
+    std::vector<char> room(1 << 16);
+    int fd = -1;
+    {
+      const std::lock_guard lock(mutex_);
+      fd = passed_.front().get();
+    }
+    for (;;) {
+      pollfd wait{fd, POLLIN, 0};
+      ::poll(&wait, 1, -1);
+      if (::recv(fd, room.data(), room.size(), 0) <= 0 && errno != EAGAIN) return;
+    }
+  });
+  const std::vector<char> bytes(1 << 16);
+  while (::send(flooder.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0) {
+  }
+  reader.join();
+  EXPECT_TRUE(Refused(ConnectFrom("127.0.0.1"), 2)) << "for some seconds";
+  const UniqueFd another = ConnectFrom("127.0.0.2");
+  EXPECT_FALSE(Refused(another, 2));
+  pollfd wait{other.get(), POLLIN | POLLHUP, 0};
+  EXPECT_EQ(::poll(&wait, 1, 0), 0) << "who sends little keeps what he has";
 }
 
 }  // namespace

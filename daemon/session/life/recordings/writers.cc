@@ -1,11 +1,11 @@
 #include "daemon/session/life/recordings/writers.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <iterator>
 #include <string>
 #include <utility>
+
+#include "daemon/base/memory/slack.h"
 
 namespace profd::session {
 
@@ -110,7 +110,7 @@ void Writers::LetGoOfUnused() {
   }
   const uint64_t taken = waiting_->taken() + recorders_->taken();
   if (taken + kWorthATrim < most_taken_) {
-    ::malloc_trim(0);  // it keeps what lies between others' data
+    base::Slack::Comes();  // the allocator keeps what lies between others' data
     most_taken_ = taken;
   }
   most_taken_ = std::max(most_taken_, taken);
