@@ -105,8 +105,8 @@ class DeviceTasks {
       framed.by = Framed::By::kRecord;
       const CoreTasks::Layout layout = CoreTasks::LayoutOf(name, side.facts.chip);
       framed.record_bytes = static_cast<uint32_t>(CoreTasks::RecordBytes(layout));
-      counters_.push_back(
-          {stream, StreamReader(capture, *stream, framed, *sinks.report, sinks.progress), CoreTasks(layout)});
+      counters_.push_back({stream, StreamReader(capture, *stream, framed, *sinks.report, sinks.progress),
+                           CoreTasks(layout, side.facts.wide_streams)});
     }
     for (const std::string_view name : LogsOf(side)) {
       const Stream* stream = wanted.Kind("task") ? FindDated(name) : nullptr;
@@ -117,7 +117,7 @@ class DeviceTasks {
       framed.record_bytes = static_cast<uint32_t>(TaskLog::RecordBytes(layout));
       logs_.push_back({stream,
                        StreamReader(capture, *stream, framed, *sinks.report, sinks.progress),
-                       TaskLog(layout),
+                       TaskLog(layout, side.facts.wide_streams),
                        name == kTimeLine && wanted.Kind(kKeyPointKind),
                        {},
                        0,
@@ -583,12 +583,13 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
   if (counts && side.facts.cores_by_task) return kCounterKind;
   if (!file.starts_with("aging.") && !file.starts_with("unaging.")) return "";
   const std::string_view rest = file.substr(file.find('.') + 1);
-  const bool of_calls =
-      rest == file::kApi || rest == "compact.task_track" || rest == "compact.node_basic_info" ||
-      rest == "additional.tensor_info" || rest == "compact.node_attr_info" ||
-      rest == "compact.hccl_op_info" || rest == "compact.memcpy_info" || rest == "additional.hccl_info" ||
-      rest == "additional.context_id_info" || IsOfOperators(rest) || IsOfCaptures(rest) ||
-      rest == kCommStreams || rest == "additional.hash_dic" || rest == "additional.type_info_dic";
+  const bool of_calls = rest == file::kApi || rest == "compact.task_track" ||
+                        rest == "compact.node_basic_info" || rest == "additional.tensor_info" ||
+                        rest == "compact.node_attr_info" || rest == "compact.hccl_op_info" ||
+                        rest == "compact.memcpy_info" || rest == "additional.hccl_info" ||
+                        rest == "additional.context_id_info" || IsOfOperators(rest) || IsOfCaptures(rest) ||
+                        rest == kCommStreams || rest == file::kStreamSpec || rest == kLogicStreams ||
+                        rest == "additional.hash_dic" || rest == "additional.type_info_dic";
   return of_calls ? (side.is_host() ? "api" : "task") : "";
 }
 
