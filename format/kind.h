@@ -119,7 +119,7 @@ inline constexpr std::string_view kHostCpu = "host_cpu.data", kHostMem = "host_m
 inline constexpr std::string_view kProcessDisk = "-Disk.data", kCpuProfile = "cpu-profile.data",
                                   kOffCpu = "off-cpu.data";
 // CANN's calls in a program.
-inline constexpr std::string_view kApi = "api_event.data";
+inline constexpr std::string_view kApi = "api_event.data", kStreamSpec = "compact.expand_stream_spec";
 }  // namespace file
 
 // What a kind is of.

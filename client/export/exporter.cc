@@ -19,6 +19,7 @@
 #include "client/export/read/metadata.h"
 #include "client/export/read/missing.h"
 #include "client/export/read/ranks.h"
+#include "client/export/read/sources/host_records.h"
 #include "client/export/read/sources/pipeline.h"
 #include "client/export/readme.h"
 #include "client/export/write/output.h"
@@ -110,6 +111,7 @@ CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted, Report& repor
       return tells && stream.bytes() > 0;
     });
   }
+  facts.logic_streams = ReadLogicStreams(capture, report);
   facts.groups = capture.groups;
   facts.metadata = MetadataOf(capture, report);
   facts.has_all_ranks = capture.has_all_ranks;

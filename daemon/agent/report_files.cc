@@ -30,6 +30,7 @@ constexpr FileKind kFileKinds[] = {
     {"memcpy_info", abi::kReportedCompact},
     {"capture_stream_info", abi::kReportedCompact},
     {"hccl_op_info", abi::kReportedCompact, AgentKind::kComm},
+    {"expand_stream_spec", abi::kReportedCompact},
     {"tensor_info", abi::kReportedAdditional},
     {"context_id_info", abi::kReportedAdditional},
     {"hccl_info", abi::kReportedAdditional},
@@ -38,6 +39,8 @@ constexpr FileKind kFileKinds[] = {
     {"task_memory_info", abi::kReportedAdditional},
     {"capture_op_info", abi::kReportedAdditional},
     {"mc2_comm_info", abi::kReportedAdditional},
+    {"static_op_mem", abi::kReportedAdditional},
+    {"logic_stream_info", abi::kReportedAdditional},
 };
 constexpr size_t kKinds = std::size(kFileKinds);
 constexpr size_t kTypeNames = 2 * kKinds, kTexts = kTypeNames + 1;
@@ -72,11 +75,12 @@ struct Known {
   std::string_view name;
 };
 constexpr Known kKnown[] = {
-    {5000, 801, "memcpy_info"},     {5000, 802, "task_track"},     {5000, 803, "capture_stream_info"},
-    {5000, 805, "capture_op_info"}, {10000, 0, "node_basic_info"}, {10000, 1, "tensor_info"},
-    {10000, 2, "fusion_op_info"},   {10000, 4, "context_id_info"}, {10000, 6, "task_memory_info"},
-    {10000, 9, "node_attr_info"},   {10000, 10, "hccl_op_info"},   {10000, 12, "mc2_comm_info"},
-    {15000, 0, "graph_id_map"},
+    {5000, 801, "memcpy_info"},        {5000, 802, "task_track"},      {5000, 803, "capture_stream_info"},
+    {5000, 804, "expand_stream_spec"}, {5000, 805, "capture_op_info"}, {10000, 0, "node_basic_info"},
+    {10000, 1, "tensor_info"},         {10000, 2, "fusion_op_info"},   {10000, 4, "context_id_info"},
+    {10000, 6, "task_memory_info"},    {10000, 9, "node_attr_info"},   {10000, 10, "hccl_op_info"},
+    {10000, 12, "mc2_comm_info"},      {10000, 11, "static_op_mem"},   {15000, 0, "graph_id_map"},
+    {15000, 7, "logic_stream_info"},
 };
 
 // kKinds: of no file.

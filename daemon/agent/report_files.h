@@ -25,7 +25,7 @@ class ReportFiles {
   ReportFiles(uint32_t trace, uint32_t first_stream, double counter_mhz)
       : trace_(trace), first_stream_(first_stream), counter_mhz_(counter_mhz) {}
 
-  static constexpr size_t kFiles = 32;
+  static constexpr size_t kFiles = 38;
 
   // Whole records, or lines.
   void Add(size_t file, std::span<const std::byte> bytes);

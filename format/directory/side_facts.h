@@ -53,6 +53,9 @@ struct SideFacts {
   bool has_host_clock = false;  // host_start.log was read
   bool has_device_clock =
       false;  // dev_start.log was read; without it no stamp of the device's own clocks can be dated
+
+  // The host's expand_stream_spec: stream numbers in the records of STARS have 15 bits, not 11.
+  bool wide_streams = false;
 };
 
 // Only the first line counts, as for the vendor's reader. Fields of a wrong type keep their default.

@@ -42,8 +42,9 @@ enum class SpanKind : uint8_t {
               // is; args size (< 0: gave back), address, total allocated, total reserved
   kFusedOp,   // an operator made of others when its model was built. category: the model's name; value: its
               // number; args parts, then bytes: input, output, weight, workspace, total
+  kTableRow,  // a row of a table of its own. category: the table; args: what its columns hold, in their order
 };
-inline constexpr size_t kSpanKinds = 15;
+inline constexpr size_t kSpanKinds = 16;
 std::string_view SpanKindName(SpanKind kind);
 
 inline constexpr uint32_t kNoId = 0xFFFFFFFF;  // as the vendor prints "none" of a 32-bit id
@@ -70,7 +71,7 @@ struct Span {
   Flow flow = Flow::kNone;
 
   bool instant() const { return kind == SpanKind::kMark || kind == SpanKind::kCounter; }
-  bool in_timelines() const { return kind != SpanKind::kOpMemory && kind != SpanKind::kFusedOp; }
+  bool in_timelines() const { return kind < SpanKind::kOpMemory; }
   double CounterValue() const { return std::bit_cast<double>(value); }
 };
 

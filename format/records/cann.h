@@ -243,6 +243,41 @@ struct CannFusedOp {
 };
 static_assert(sizeof(CannFusedOp) == 256);
 
+// Whether devices have more streams than 2048 (expand_stream_spec); the runtime says it once in each
+// collection. Source: MsprofStreamExpandSpecInfo of aprof_pub.h.
+struct CannStreamSpec {
+  CannHead head;
+  uint8_t expanded;
+  uint8_t reserved[39];
+};
+static_assert(sizeof(CannStreamSpec) == 64);
+
+// What an operator of a graph needs of a device's memory (static_op_mem). Source: MsprofStaticOpMem of
+// hicann/runtime, pkg_inc/profiling/prof_common.h.
+struct CannStaticMemory {
+  static constexpr uint64_t kToTheEnd = 0xFFFFFFFE;
+  CannHead head;
+  int64_t size;
+  uint64_t op_name;      // hash_dic; 0: of the whole graph
+  uint64_t first, last;  // operators by their numbers; kToTheEnd: to the end
+  uint64_t total;
+  uint64_t model;  // hash_dic; 0: none
+  uint32_t graph;
+  uint8_t reserved[180];
+};
+static_assert(sizeof(CannStaticMemory) == 256);
+
+// Streams that are one to the framework (logic_stream_info). Source: MsprofLogicStreamInfo of the same
+// header.
+struct CannLogicStream {
+  static constexpr uint32_t kMost = 56;
+  CannHead head;
+  uint32_t logic;
+  uint32_t count;
+  uint32_t streams[kMost];
+};
+static_assert(sizeof(CannLogicStream) == 256);
+
 // What a model is called (graph_id_map).
 struct CannModel {
   CannHead head;

@@ -238,6 +238,8 @@ inline constexpr uint16_t kReportMagic = 0x5A5A;
 inline constexpr uint16_t kAiCpuLevel = 6000;
 enum class AiCpuReport : uint32_t {
   kKernel = 0,
+  kQueue = 1,       // something was taken out of a queue of data
+  kWait = 3,        // MindSpore waited for its next data
   kCommOp = 10,     // a collective
   kCommEdge = 12,   // its first or last task
   kCommParts = 13,  // what its tasks are
@@ -273,6 +275,42 @@ struct AiCpuKernel {
   uint8_t reserved2[9];
 };
 static_assert(sizeof(AiCpuKernel) == 128 && sizeof(AiCpuKernel) <= sizeof(AiCpuRecord::data));
+
+// The data of one of a queue. Source: MsprofAicpuDpAdditionalData and MsprofAicpuMiAdditionalData of the same
+// header; who fills them in: BuildProfDpAdditionalData, BuildProfMiAdditionalData of profiling_adp.cc.
+struct AiCpuQueue {
+  char action[16], source[64];
+  uint64_t index;
+  uint64_t size;
+};
+static_assert(sizeof(AiCpuQueue) == 96);
+struct AiCpuWait {
+  static constexpr uint32_t kGetNext = 1;
+  uint32_t node;
+  uint32_t reserved;
+  uint64_t queue_size;
+  uint64_t begin_us, end_us;  // of the framework's own clock
+};
+static_assert(sizeof(AiCpuWait) == 32);
+
+// What older drivers bring instead, in files of their own (DATA_PREPROCESS.AICPU, DATA_PREPROCESS.DP).
+// Source: MsprofAicpuProfData, MsprofDpProfData of the same header.
+struct AiCpuKernelMessage {
+  static constexpr uint16_t kTag = 60;
+  uint16_t magic, tag;
+  uint16_t stream, task;
+  uint8_t rest[120];  // as behind the ids of AiCpuKernel
+};
+static_assert(sizeof(AiCpuKernelMessage) == sizeof(AiCpuKernel));
+struct AiCpuQueueMessage {
+  static constexpr uint16_t kTag = 100;
+  uint16_t magic, tag;
+  uint32_t reserved1;
+  uint64_t ns;  // T2
+  AiCpuQueue queue;
+  uint64_t reserved2[2];
+};
+static_assert(sizeof(AiCpuQueueMessage) == 128);
 
 // The data of one of a collective that the kernel carries out; stream and task are the kernel's. Source:
 // MsprofAicpuHCCLOPInfo, MsprofAicpuHcclMainStreamTask and MsprofAicpuHcclTaskInfo of the same header.

@@ -14,6 +14,8 @@ namespace profd::format {
 
 // Of a stream's number in a record, up to the 950; the bits above say how stream and task are put together.
 inline constexpr uint32_t kStreamBits = 0x7FF;
+// Where CANN's runtime says that the devices have more streams (expand_stream_spec).
+inline constexpr uint32_t kWideStreamBits = 0x7FFF;
 
 // STARS task log (channel 50, stars_soc.data): one record at the start and one at the end of every task.
 enum class StarsLogType : uint16_t { kStart = 0b000000, kEnd = 0b000001 };

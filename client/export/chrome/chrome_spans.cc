@@ -83,6 +83,7 @@ Layer ChromeOutput::LayerOf(const Span& span) const {
       return Layer::kCcu;
     case SpanKind::kOpMemory:
     case SpanKind::kFusedOp:
+    case SpanKind::kTableRow:
       break;
   }
   return Layer::kOther;
@@ -123,8 +124,9 @@ const ChromeOutput::Place& ChromeOutput::PlaceOf(Layer layer, const format::Span
                    ? static_cast<int64_t>(is_part ? span.stream + 1 : 0) << 32 | span.category
                : layer == Layer::kOverlap                  ? static_cast<int64_t>(span.value)
                : of_device && span.kind == SpanKind::kStep ? kFirstModel + ModelOf(batch, span)
-               : of_device                                 ? static_cast<int64_t>(span.stream)
-                                                           : span.tid;
+               : layer == Layer::kHardware ? static_cast<int64_t>(facts_.LogicStream(span.stream))
+               : of_device                 ? static_cast<int64_t>(span.stream)
+                                           : span.tid;
   if (key == last_key_) return last_place_;
   auto found = places_.find(key);
   if (found == places_.end()) {

@@ -1,6 +1,7 @@
 #include "client/export/csv/csv_operators.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,6 +93,34 @@ void CsvOperators::AddFused(const format::SpanBatch& batch, const Span& span) {
       csv->Text(batch.texts->Get(static_cast<format::TextId>(arg.bits)));
     } else {
       csv->Shortest(static_cast<double>(arg.bits) / kBytesPerKb);
+    }
+  }
+  csv->End();
+}
+
+void CsvOperators::AddRow(const format::SpanBatch& batch, const Span& span) {
+  struct Table {
+    std::string_view name, header;
+    bool has_stamp;
+  };
+  static constexpr Table kTables[] = {
+      {"static_op_mem", "Device_id,Op Name,Model Name,Graph ID,Node Index Start,Node Index End,Size(KB)",
+       false},
+      {"dp", "Device_id,Timestamp(us),Action,Source,Cached Buffer Size", true},
+      {"aicpu_mi", "Device_id,Node Name,Start Time(us),End Time(us),Queue Size", false}};
+  const Table* const table = std::ranges::find(kTables, batch.texts->Get(span.category), &Table::name);
+  CsvFile* csv =
+      table != std::end(kTables) ? context_.folder.Open(std::string(table->name), table->header) : nullptr;
+  if (csv == nullptr) return;
+  csv->Device(span.device);
+  if (table->has_stamp) csv->Stamp(span.begin_ns);
+  for (const format::SpanArg& arg : batch.ArgsOf(span)) {
+    if (arg.type == format::ArgType::kText) {
+      arg.bits == 0 ? csv->Na() : csv->Text(batch.texts->Get(static_cast<format::TextId>(arg.bits)));
+    } else if (arg.type == format::ArgType::kF64) {
+      csv->Shortest(std::bit_cast<double>(arg.bits) / kBytesPerKb);
+    } else {
+      csv->Int(arg.bits);
     }
   }
   csv->End();

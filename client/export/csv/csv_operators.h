@@ -1,6 +1,7 @@
 // The tables of what CANN's own collector records of operators beside their tasks: memory_record, all memory
 // that was taken and given back; operator_memory, what of it belongs together; fusion_op, of which others one
-// was made.
+// was made; static_op_mem, what a graph's operators need; and what its AI CPUs tell of queues of data, dp and
+// aicpu_mi.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ class CsvOperators {
   // In the order of their records.
   void AddMemory(const format::SpanBatch& batch, const format::Span& span);
   void AddFused(const format::SpanBatch& batch, const format::Span& span);
+  void AddRow(const format::SpanBatch& batch, const format::Span& span);
   // What is still held.
   void Finish();
   // There was no room to remember them until they are given back.

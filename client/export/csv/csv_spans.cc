@@ -134,6 +134,9 @@ void CsvSpans::Add(const SpanBatch& batch) {
       case SpanKind::kFusedOp:
         operator_records_.AddFused(batch, span);
         break;
+      case SpanKind::kTableRow:
+        operator_records_.AddRow(batch, span);
+        break;
       case SpanKind::kCommPart:
       case SpanKind::kOverlap:
       case SpanKind::kMission:

@@ -341,6 +341,7 @@ void DbOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
     case SpanKind::kOpMemory:
       return WriteOpMemory(batch, span);
     case SpanKind::kFusedOp:
+    case SpanKind::kTableRow:
       return;  // in tables only
     case SpanKind::kOverlap:
       return Insert(SpanTable::kOverlapAnalysis,

@@ -111,11 +111,15 @@ PerfettoOutput::Track PerfettoOutput::TrackOf(const format::SpanBatch& batch, co
     const auto found = tracks_.find(key);
     return found != tracks_.end() ? found->second : Named(key, AreaOf(layer, span.device), name);
   };
+  const auto of_stream = [&] {
+    const uint32_t stream = facts_.LogicStream(span.stream);
+    return of_device(Layer::kHardware, stream, "Stream " + std::to_string(stream));
+  };
   const int64_t pid = span.pid != 0 ? span.pid : facts_.host.pid;
   switch (span.kind) {
     case SpanKind::kTask:
     case SpanKind::kKernel:
-      return of_device(Layer::kHardware, span.stream, "Stream " + std::to_string(span.stream));
+      return of_stream();
     case SpanKind::kComm: {
       const std::string group = "Group " + std::string(batch.texts->Get(span.category));
       return of_device(Layer::kCommunication, span.category, span.category == 0 ? "Communication" : group);
@@ -143,12 +147,12 @@ PerfettoOutput::Track PerfettoOutput::TrackOf(const format::SpanBatch& batch, co
       return part(ThreadOf(pid, span.tid), "Memory");
     case SpanKind::kRange:
     case SpanKind::kMark:
-      if (span.device >= 0)
-        return of_device(Layer::kHardware, span.stream, "Stream " + std::to_string(span.stream));
+      if (span.device >= 0) return of_stream();
       if (span.kind == SpanKind::kRange && span.value != 0) return part(ThreadOf(pid, span.tid), "Ranges");
       break;
     case SpanKind::kOpMemory:
     case SpanKind::kFusedOp:
+    case SpanKind::kTableRow:
       break;
   }
   return ThreadOf(pid, span.tid);

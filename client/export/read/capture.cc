@@ -13,6 +13,9 @@
 #include "format/directory/own_folder.h"
 #include "format/directory/prof_dir.h"
 #include "format/events/stand_in.h"
+#include "format/kind.h"
+#include "format/records/cann.h"
+#include "format/records/packed.h"
 
 namespace profd::client {
 
@@ -53,6 +56,7 @@ class Opener {
     std::sort(devices.begin(), devices.end());
     for (const auto& [device, name] : devices) OpenSide(name);
     BorrowBegin();
+    ReadStreamSpec();
     NameProcess();
     for (Side& side : capture_.sides) ReadClocks(side);
     CheckStreams();
@@ -124,6 +128,31 @@ class Opener {
       }
       (end ? facts.end_wall_ns : facts.begin_wall_ns) = time->wall_us * kNsPerUs;
       (end ? facts.end_raw_ns : facts.begin_raw_ns) = time->clock_monotonic_raw;
+    }
+  }
+
+  // CANN's runtime says on the host how many bits the numbers of streams have on the devices.
+  void ReadStreamSpec() {
+    const Side* host = capture_.host();
+    for (const char* const aging : {"aging.", "unaging."}) {
+      const Stream* stream =
+          host == nullptr ? nullptr : host->Find(aging + std::string(format::file::kStreamSpec));
+      if (stream == nullptr) continue;
+      const UniqueFd data = OpenDir(OpenDir(capture_.dir.get(), host->folder).get(), "data");
+      const auto text = ReadSmallFile(data.get(), stream->slices.front().name, kMaxControl);
+      format::CannStreamSpec record;
+      if (!text.ok() || text->size() < sizeof(record)) {
+        Skip(stream->path(), text.ok() ? "ends within its first record" : text.status().message());
+        continue;
+      }
+      record = format::Load<format::CannStreamSpec>(reinterpret_cast<const std::byte*>(text->data()));
+      if (record.head.magic != format::kCannMagic) {
+        Skip(stream->path(), "its first record has no magic");
+        continue;
+      }
+      for (Side& side : capture_.sides)
+        side.facts.wide_streams = record.expanded == 1 && !format::Is950(side.facts.chip);
+      report_.Count(stream->path(), "api", stream->bytes(), stream->bytes() / sizeof(record));
     }
   }
 

@@ -26,10 +26,16 @@ struct CaptureFacts {
   std::vector<std::string> kinds;     // of any device's files that the vendor reads and that are not empty
   bool tells_of_tasks = false;        // has rows that name the operator of a task
   bool knows_operators = false;       // the host tells of their states and shapes
-  std::map<std::string, std::set<int64_t>> groups;            // ranks by group of collectives
-  bool has_all_ranks = false;                                 // of the job
+  std::map<std::string, std::set<int64_t>> groups;  // ranks by group of collectives
+  bool has_all_ranks = false;                       // of the job
+  std::map<uint32_t, uint32_t> logic_streams;  // streams that are one to the framework: its number of them
   std::vector<std::pair<std::string, std::string>> metadata;  // what the framework said of it: JSON by name
 
+  // The number that a stream is drawn with.
+  uint32_t LogicStream(uint32_t stream) const {
+    const auto found = logic_streams.find(stream);
+    return found != logic_streams.end() ? found->second : stream;
+  }
   // nullptr: there is none; -1 is the host.
   const format::SideFacts* Device(int device) const {
     if (device < 0) return &host;

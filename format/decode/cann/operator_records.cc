@@ -10,6 +10,9 @@ OperatorRecords::OperatorRecords(CannNames& names, SpanWriter& spans, int64_t pi
       spans_(spans),
       pid_(pid),
       component_(Key("GE")),  // it alone reports memory; so npu_op_mem_calculator.py
+      static_table_(Key("static_op_mem")),
+      column_key_(Key("column")),
+      whole_graph_(Key("TOTAL")),
       size_key_(Key("size")),
       address_key_(Key("address")),
       allocated_key_(Key("total allocated")),
@@ -38,6 +41,19 @@ void OperatorRecords::Take(const CannMemory& record, uint64_t wall_ns) {
   spans_.AddArg(address_key_, ArgType::kU64, record.address);
   spans_.AddArg(allocated_key_, ArgType::kU64, record.allocated);
   spans_.AddArg(reserved_key_, ArgType::kU64, record.reserved);
+}
+
+void OperatorRecords::Take(const CannStaticMemory& record, uint64_t wall_ns) {
+  Span& span = Instant(SpanKind::kTableRow, record.head, record.op_name, wall_ns);
+  span.category = static_table_;
+  spans_.AddArg(column_key_, ArgType::kText,
+                record.op_name != 0 ? names_.Hash(record.op_name) : whole_graph_);
+  spans_.AddArg(column_key_, ArgType::kText, record.model != 0 ? names_.Hash(record.model) : 0);
+  spans_.AddArg(column_key_, ArgType::kU64, record.graph);
+  spans_.AddArg(column_key_, ArgType::kU64, record.first);
+  spans_.AddArg(column_key_, ArgType::kU64,
+                record.last == CannStaticMemory::kToTheEnd ? kNoId : record.last);  // as the vendor prints it
+  spans_.AddArg(column_key_, ArgType::kF64, std::bit_cast<uint64_t>(static_cast<double>(record.size)));
 }
 
 void OperatorRecords::Take(const CannModel& record) {

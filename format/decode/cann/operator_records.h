@@ -20,6 +20,10 @@ inline bool IsDamage(const CannMemory& record) {
 inline bool IsDamage(const CannFusedOp& record) {
   return record.head.magic != kCannMagic || record.count > CannFusedOp::kMostParts;
 }
+inline bool IsDamage(const CannStaticMemory& record) { return record.head.magic != kCannMagic; }
+inline bool IsDamage(const CannLogicStream& record) {
+  return record.head.magic != kCannMagic || record.count > CannLogicStream::kMost;
+}
 inline bool IsDamage(const CannModel& record) { return record.head.magic != kCannMagic; }
 
 // **Thread:** one.
@@ -29,6 +33,8 @@ class OperatorRecords {
 
   // Gives an instant of kOpMemory.
   void Take(const CannMemory& record, uint64_t wall_ns);
+  // Gives a row of static_op_mem.
+  void Take(const CannStaticMemory& record, uint64_t wall_ns);
   // What models are called: before what was built with them.
   void Take(const CannModel& record);
   // Gives an instant of kFusedOp, of the model whose call it was recorded in.
@@ -44,7 +50,8 @@ class OperatorRecords {
   SpanWriter& spans_;
   const int64_t pid_;
   base::FlatMap<TextId> models_{kMostModels};
-  const TextId component_, size_key_, address_key_, allocated_key_, reserved_key_;
+  const TextId component_, static_table_, column_key_, whole_graph_, size_key_, address_key_, allocated_key_,
+      reserved_key_;
   const TextId parts_key_, input_key_, output_key_, weight_key_, workspace_key_, total_key_;
 };
 

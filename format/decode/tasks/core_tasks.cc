@@ -72,7 +72,7 @@ bool CoreTasks::ReadRecord(const std::byte* at, Read& read) {
     ++other_;
     return false;
   }
-  const StarsIds ids = StarsIdsOf(record.stream, record.task);
+  const StarsIds ids = StarsIdsOf(record.stream, record.task, wide_);
   read.stream = ids.stream;
   read.task = ids.task;
   const uint64_t carry = (record.sub_type & kFftsOverflow) != 0 ? uint64_t{1} << 32 : 0;

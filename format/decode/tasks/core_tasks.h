@@ -29,7 +29,7 @@ class CoreTasks {
   };
   static constexpr size_t kMostWaiting = 1 << 16;
 
-  explicit CoreTasks(Layout layout) : layout_(layout) {}
+  explicit CoreTasks(Layout layout, bool wide_streams = false) : layout_(layout), wide_(wide_streams) {}
 
   static Layout LayoutOf(std::string_view file, Chip chip);
   // kTrack: what all sizes are multiples of.
@@ -68,6 +68,7 @@ class CoreTasks {
   void DropOldest();
 
   const Layout layout_;
+  const bool wide_;
   TrackRecords track_;
   std::unordered_map<uint64_t, std::deque<Count>> waiting_;  // by stream and task
   std::deque<uint64_t> order_;                               // keys, as their records came

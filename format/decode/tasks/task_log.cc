@@ -16,11 +16,17 @@ static_assert(sizeof(HwtsRecord) == sizeof(StarsTaskRecord));
 
 constexpr uint32_t kStart = 0, kEnd = 1;
 constexpr uint32_t kSubStart = 0b100010, kSubEnd = 0b100011;
-constexpr size_t kContextAt = 18;  // of a sub task's record
+constexpr size_t kContextAt = 18;                      // of a sub task's record
+constexpr uint8_t kPlaceHolder = 3, kEventRecord = 4;  // tasks whose ids never borrow
 
 }  // namespace
 
-StarsIds StarsIdsOf(uint32_t stream, uint32_t task) {
+StarsIds StarsIdsOf(uint32_t stream, uint32_t task, bool wide, uint8_t type) {
+  if (wide) {
+    const bool borrows = (stream & ~kWideStreamBits) != 0 && type != kPlaceHolder && type != kEventRecord;
+    if (!borrows) return {stream & kWideStreamBits, task};
+    return {task & kWideStreamBits, (task & ~kWideStreamBits) | (stream & kWideStreamBits)};
+  }
   if (stream & 0x1000) return {stream & kStreamBits, (task & 0x1FFF) | (stream & 0xE000)};
   if (stream & 0x2000) return {task & kStreamBits, (stream & 0x0FFF) | (task & 0xF000)};
   return {stream & kStreamBits, task};
@@ -78,12 +84,12 @@ bool TaskLog::ReadRecord(const std::byte* at, Event& event) {
     if constexpr (layout == Layout::kStars950) {
       event.id = {stream, static_cast<uint32_t>(task) << 16 | stream};
     } else if (kind == kSubStart || kind == kSubEnd) {
-      event.id = StarsIdsOf(stream, task);
+      event.id = StarsIdsOf(stream, task, wide_, event.type);
       event.context = Load<uint16_t>(at + kContextAt);
       event.type = static_cast<uint8_t>(Load<uint16_t>(at + 16) & 0xFF);
       kind = kind == kSubStart ? kStart : kEnd;
     } else {
-      event.id = StarsIdsOf(stream, task);
+      event.id = StarsIdsOf(stream, task, wide_, event.type);
     }
   }
   event.is_end = kind == kEnd;

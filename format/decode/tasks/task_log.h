@@ -21,11 +21,12 @@ struct DeviceTask {
   uint8_t type = 0;               // LoggedTaskTypeName()
 };
 
-// Ids that need more bits than they have borrow from each other; flags in the stream say how.
+// Ids that need more bits than they have borrow from each other; flags in the stream say how. `wide`: streams
+// have 15 bits (SideFacts::wide_streams), and it depends on the task's type in the log, too.
 struct StarsIds {
   uint32_t stream = 0, task = 0;
 };
-StarsIds StarsIdsOf(uint32_t stream, uint32_t task);
+StarsIds StarsIdsOf(uint32_t stream, uint32_t task, bool wide, uint8_t type = 0);
 
 // Finds the start of every end. Records come in the order of the log, which is nearly that of their times.
 // **Thread:** one.
@@ -37,7 +38,7 @@ class TaskLog {
     kStars950,  // the same, records half as long, task ids of 32 bits
     kTimeLine,  // ts_track.data of a 310
   };
-  explicit TaskLog(Layout layout) : layout_(layout) {}
+  explicit TaskLog(Layout layout, bool wide_streams = false) : layout_(layout), wide_(wide_streams) {}
 
   static Layout LayoutOf(std::string_view file, Chip chip);
   // kTimeLine: what all sizes are multiples of.
@@ -80,6 +81,7 @@ class TaskLog {
   void Start(uint64_t key, uint64_t ticks, uint8_t type);
 
   const Layout layout_;
+  const bool wide_;
   base::FlatMap<Running> running_{kMaxRunning};
   uint64_t records_ = 0, foreign_ = 0, other_ = 0, no_start_ = 0, no_end_ = 0, cut_at_begin_ = 0;
   std::bitset<size_t{1} << 16> has_begun_;  // by stream

@@ -3,13 +3,15 @@ was made of several operators."""
 import random
 import struct
 
-from collectives import COUNTER, EVENT, LAUNCH, LOAD, MODEL, NAMES, NODE, RAW, RUNTIME, TYPES, WALL, head
+from collectives import ANY, COUNTER, EVENT, LAUNCH, LOAD, MODEL, NAMES, NODE, RAW, RUNTIME, TYPES, WALL, head
 
 MEMORY, FUSED, MODELS = "additional.task_memory_info", "additional.fusion_op_info", "additional.graph_id_map"
 CONTEXTS, COPIES = "additional.context_id_info", "compact.memcpy_info"
 MARKERS, ATTRIBUTES = "additional.msproftx", "compact.node_attr_info"
+STREAM_SPEC, LOGIC_STREAMS, STATIC_MEMORY = "compact.expand_stream_spec", "additional.logic_stream_info", "additional.static_op_mem"
 CAPTURED, LONG_CAPTURED, CAPTURES = "additional.capture_op_info", "variable.capture_op_info", "compact.capture_stream_info"
 MARK, PUSH_POP, START_END, MARK_ON_STREAM = range(4)
+DEVICE_RAW = 3_000_000_000_000  # of the golden directory's dev_start.log
 OPERATIONS = ("host to host", "host to device", "device to host", "device to device", "managed memory", "addr device to device",
               "host to device ex", "device to host ex")
 
@@ -197,3 +199,81 @@ def add_captures(job):
             begin = began + 100_000 + 200_000 * run + 20_000 * task
             job.ran(begin, begin + 9_000, 13, task)
     return found
+
+
+def wide_ids(stream, task):
+    """As a record of the device has them where each lies in the other's place: bit 15 of the stream says so."""
+    return 0x8000 | task & 0x7FFF, task & 0x8000 | stream & 0x7FFF
+
+
+def add_wide_streams(job):
+    """Streams beyond 2047 of a runtime that says that it has them: one whose ids are as they are, one whose ids lie in each other's
+    places, one of a type whose ids never do. Returns {(stream, task): its type in the log}."""
+    now, found = max(end for *_, end, _ in job.calls if end != EVENT) + 2_000_000, {}
+    for stream, first, kind in ((5000, 7, "KERNEL_AICORE"), (6001, 0x8123, "KERNEL_AICORE"), (0x2005, 9, "NOTIFY_WAIT")):
+        ids = {stream: first - 1}
+        for number in range(3):
+            task = job.launch(now, 4242, stream, ids, kind, NAMES["my_kernel"] if kind.startswith("KERNEL") else 0)
+            logged, of_device = {5000: ((stream, task), 0), 6001: (wide_ids(stream, task), 0), 0x2005: ((0x8000 | stream, task), 4)}[stream]
+            job.ran(now + 10_000, now + 19_000, *logged, of_device)
+            found[stream, task] = of_device
+            now += 30_000
+    job.others["unaging." + STREAM_SPEC] = [head(RUNTIME, 39, 4242, 4, RAW + 500) + struct.pack("<B39x", 1)]
+    return found
+
+
+def add_logic_streams(job):
+    """Streams of the job that are one to the framework. Returns {stream: its number}."""
+    job.others["aging." + LOGIC_STREAMS] = [head(MODEL, 7, 4242, 232, RAW + 600 + number) + struct.pack("<II56I", logic, len(streams), *streams,
+                                                                                                     *[0] * (56 - len(streams)))
+                                            for number, (logic, streams) in enumerate(((1000, (3, 4)), (1001, (20, 77))))]
+    return {3: 1000, 4: 1000, 20: 1001}
+
+
+def add_static_memory(job):
+    """What the operators of two graphs need: (operator, model, graph, first, last, bytes); of one in all, of one until the end."""
+    job.names.update(**{"static/Conv": 840, "root": 841})
+    rows = [(840, 841, 3, 1, 9, 1 << 20), (0, 841, 3, 0, 2**32 - 2, 3 << 20), (849, 841, 4, 2, 5, 1537)]
+    job.others["unaging." + STATIC_MEMORY] = [head(NODE, 11, 4242, 52, RAW + 700 + number) + struct.pack("<q5QI180x", size, operator, first, last, 0,
+                                                                                                       model, graph)
+                                              for number, (operator, model, graph, first, last, size) in enumerate(rows)]
+    return [({840: "static/Conv", 0: "TOTAL"}.get(operator, str(operator)), "root", graph, first, 2**32 - 1 if last == 2**32 - 2 else last,
+             size / 1024) for operator, model, graph, first, last, size in rows]
+
+
+def ai_cpu_record(kind, ticks, data):
+    return (struct.pack("<HHIIIQ", 0x5A5A, 6000, kind, ANY, len(data), ticks) + data).ljust(256, b"\0")
+
+
+def add_queues(directory):
+    """Into a written directory: what a device's AI CPUs tell of queues of data and of waits for them. Returns the rows of both:
+    (ticks, action, source, size) and (node, begin, end, size)."""
+    queues = [(COUNTER + 50_000 * number, "Last queue dequeue"[:15], f"iterator_{number % 2}", 100 + number) for number in range(5)]
+    waits = [("GetNext_dequeue_wait", 10**9 + 1000 * number, 10**9 + 1000 * number + 77, 9 - number) for number in range(4)]
+    kernel = struct.pack("<HHI7Q2I4Q3IHB9x", 7, 40, 0, 1000, COUNTER, 2000, 2100, 2120, 3000, COUNTER + 50_000, 1, 0, COUNTER, COUNTER, COUNTER,
+                         COUNTER + 50_000, 1, 11, 1100, 0, 1)  # without one the vendor's parser complains of a table
+    (directory / "device_0/data/aicpu.data.0.slice_0").write_bytes(
+        ai_cpu_record(0, COUNTER, kernel) + b"".join(ai_cpu_record(1, ticks, struct.pack("<16s64sQQ", action.encode(), source.encode(), number, size))
+                 for number, (ticks, action, source, size) in enumerate(queues)) +
+        b"".join(ai_cpu_record(3, COUNTER + 60_000 * number, struct.pack("<IIQQQ", 1, 0, size, begin, end))
+                 for number, (_, begin, end, size) in enumerate(waits)))
+    return queues, waits
+
+
+def add_messages(directory):
+    """Into a written directory: what AI CPUs of older drivers report, kernels and queues of data. Returns the rows of both: (ticks of the
+    begin, compute us, copy us, stream, task) and (ns, action, source, size)."""
+    kernels, messages = [], []
+    for number in range(4):
+        begin, stream, task = COUNTER + 100_000 * number, 7, 40 + number
+        compute, copy = 100 + number, 20 + number
+        kernels.append((begin, compute, copy, stream, task))
+        messages.append(struct.pack("<4H7Q2I4Q3IHBBQ", 0x5A5A, 60, stream | 0x800, task, 1000, begin, 2000, 2000 + compute, 2000 + compute + copy, 3000,
+                                    begin + 50_000, 1, 0, begin - 500, begin - 400, begin - 300, begin + 50_500, 1, 11, 1100, 0, 1, 0, 0))
+    queues = [(DEVICE_RAW + 1_000_000 * number, "dequeue", f"iterator_{number % 2}", 100 + number) for number in range(5)]
+    data = directory / "device_0/data"
+    (data / "DATA_PREPROCESS.AICPU.0.slice_0").write_bytes(b"".join(messages))
+    (data / "DATA_PREPROCESS.DP.0.slice_0").write_bytes(b"".join(
+        struct.pack("<HHIQ16s64s4Q", 0x5A5A, 100, 0, ns, action.encode(), source.encode(), number, size, 0, 0)
+        for number, (ns, action, source, size) in enumerate(queues)))
+    return kernels, queues

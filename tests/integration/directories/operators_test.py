@@ -175,6 +175,58 @@ class OperatorsTest(unittest.TestCase):
                                           "STRING_IDS n ON n.id = c.name JOIN STRING_IDS o ON o.id = opType WHERE streamId = 13 GROUP BY 1, 2")
         self.assertEqual(set(rows), {(operator, kind, 2) for operator, kind, *_ in told.values()})
 
+    def test_streams_of_15_bits(self):
+        told = operators.add_wide_streams(self.job)
+        out, said = self.export("db")
+        self.assertEqual((said["complete"], said["unread"]), (True, 0), said)
+        rows = self.database(out).execute("SELECT streamId, taskId, connectionId > 0 FROM TASK WHERE streamId > 2047").fetchall()
+        self.assertEqual(set(rows), {(*task, 1) for task in told})
+        self.assertEqual(len(rows), len(told))
+
+    def test_streams_that_are_one_to_the_framework(self):
+        logic = operators.add_logic_streams(self.job)
+        out, said = self.export("chrome,db")
+        self.assertEqual((said["complete"], said["unread"]), (True, 0), said)
+        [timeline] = out.rglob("msprof_*.json")
+        drawn = {(event["args"]["Physic Stream Id"], event["tid"]) for event in json.loads(timeline.read_text())
+                 if "Physic Stream Id" in event.get("args", {})}
+        self.assertEqual(drawn, {(stream, logic.get(stream, stream)) for stream, _ in drawn})
+        self.assertTrue(logic.keys() <= {stream for stream, _ in drawn}, drawn)
+        streams = {stream for stream, in self.database(out).execute("SELECT DISTINCT streamId FROM TASK")}
+        self.assertTrue(logic.keys() <= streams, streams)
+
+    def test_memory_of_graphs(self):
+        told = operators.add_static_memory(self.job)
+        out, said = self.export("csv")
+        self.assertEqual((said["complete"], said["unread"]), (True, 0), said)
+        rows = [(row["Op Name"], row["Model Name"], *(int(row[of]) for of in ("Graph ID", "Node Index Start", "Node Index End")),
+                 float(row["Size(KB)"])) for row in self.table(out, "static_op_mem")]
+        self.assertEqual(rows, told)
+
+    def test_queues_of_data(self):
+        queues, waits = operators.add_queues(self.job.write(self.top / "PROF_1"))
+        out, said = self.export("csv")
+        self.assertTrue(said["complete"], said)
+        rows = [(round((float(row["Timestamp(us)"]) - operators.WALL / 1000) * 1000 / 20_000), row["Action"], row["Source"], int(row["Cached Buffer Size"]))
+                for row in self.table(out, "dp")]
+        self.assertEqual(rows, [(round((ticks - COUNTER) / 1000), *of) for ticks, *of in queues])
+        rows = [(row["Node Name"], *(int(row[of]) for of in ("Start Time(us)", "End Time(us)", "Queue Size"))) for row in self.table(out, "aicpu_mi")]
+        self.assertEqual(rows, waits)
+
+    def test_messages_of_older_drivers(self):
+        kernels, queues = operators.add_messages(self.job.write(self.top / "PROF_1"))
+        out, said = self.export("csv")
+        self.assertEqual((said["complete"], said["unread"]), (True, 0), said)
+
+        def ns(row):
+            return round((float(row["Timestamp(us)"]) - operators.WALL / 1000) * 1000, -3)
+
+        rows = [(ns(row), *(float(row[of]) for of in ("Compute_time(us)", "Memcpy_time(us)", "Task_time(us)", "Dispatch_time(us)", "Total_time(us)")),
+                 int(row["Stream ID"]), int(row["Task ID"])) for row in self.table(out, "aicpu")]
+        self.assertEqual(rows, [((begin - COUNTER) * 20, compute, copy, 1000, 11, 1020, stream, task) for begin, compute, copy, stream, task in kernels])
+        rows = [(ns(row), row["Action"], row["Source"], int(row["Cached Buffer Size"])) for row in self.table(out, "dp")]
+        self.assertEqual(rows, [(at - operators.DEVICE_RAW, *of) for at, *of in queues])
+
     def test_files_that_nothing_is_made_of_are_no_secret(self):
         self.job.others["aging.additional.Multi_Thread"] = [bytes(256)] * 2
         _, said = self.export("db")

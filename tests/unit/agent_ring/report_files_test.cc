@@ -132,6 +132,19 @@ TEST_F(ReportFilesTest, EachTypeHasItsFile) {
   EXPECT_EQ(stats_->kinds[static_cast<size_t>(format::AgentKind::kKernel)].reported_bytes, 64U);
 }
 
+TEST_F(ReportFilesTest, NumbersOfStreamsAndMemoryOfGraphs) {
+  reader_.Take(Report(abi::kReportedCompact, 5000, 804, 3000, std::string("\1", 1), 4));
+  reader_.Take(Report(abi::kReportedAdditional, 10000, 11, 4000, std::string(52, 'x'), 52));
+  reader_.Take(Report(abi::kReportedAdditional, 15000, 7, 5000, std::string(232, 'x'), 232));
+  ASSERT_TRUE(files_->Flush(pipe_, 1));
+  auto files = Written();
+  ASSERT_EQ(files.size(), 3U);
+  EXPECT_EQ(files.at("host/unaging.compact.expand_stream_spec").size(), 64U);
+  EXPECT_EQ(files.at("host/unaging.compact.expand_stream_spec")[24], 1);
+  EXPECT_EQ(files.at("host/unaging.additional.static_op_mem").size(), 256U);
+  EXPECT_EQ(files.at("host/unaging.additional.logic_stream_info").size(), 256U);
+}
+
 TEST_F(ReportFilesTest, AHostileProcessNamesNoFile) {
   Name(abi::kNameOfReportType, 10000, 77, "../../../etc/passwd");
   Name(abi::kNameOfReportType, 10000, 78, "hash_dic");

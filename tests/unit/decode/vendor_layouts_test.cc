@@ -284,10 +284,18 @@ TEST(VendorLayouts, CcuMissions) {  // S:67
 // 11 bits of the number: common_func/utils.py:208-215, profiling_bean/stars/stars_common.py:62-103,
 // csrc/domain/services/parser/parser_item/stars_common.h:49-92.
 TEST(VendorLayouts, Streams) {
-  EXPECT_EQ(StarsIdsOf(0x0FFF, 5).stream, 0x7FFu);
-  EXPECT_EQ(StarsIdsOf(0x1800 | 3, 5).stream, 3u);
-  EXPECT_EQ(StarsIdsOf(0x2000 | 9, 0x1803).stream, 3u);
-  EXPECT_EQ(StarsIdsOf(0x2000 | 9, 0x1803).task, 0x1009u);
+  EXPECT_EQ(StarsIdsOf(0x0FFF, 5, false).stream, 0x7FFu);
+  EXPECT_EQ(StarsIdsOf(0x1800 | 3, 5, false).stream, 3u);
+  EXPECT_EQ(StarsIdsOf(0x2000 | 9, 0x1803, false).stream, 3u);
+  EXPECT_EQ(StarsIdsOf(0x2000 | 9, 0x1803, false).task, 0x1009u);
+  // 15 bits: bit 15 alone tells of an exchange, but in tasks of types 3 and 4.
+  EXPECT_EQ(StarsIdsOf(0x3FFF, 5, true).stream, 0x3FFFu);
+  EXPECT_EQ(StarsIdsOf(0x8000 | 9, 0x9803, true).stream, 0x1803u);
+  EXPECT_EQ(StarsIdsOf(0x8000 | 9, 0x9803, true).task, 0x8009u);
+  for (const uint8_t type : {3, 4}) {
+    EXPECT_EQ(StarsIdsOf(0x8000 | 9, 0x9803, true, type).stream, 9u);
+    EXPECT_EQ(StarsIdsOf(0x8000 | 9, 0x9803, true, type).task, 0x9803u);
+  }
 }
 
 }  // namespace

@@ -282,7 +282,7 @@ TEST_F(Chrome, SpansOfAnyValuesAreJson) {
     batch.spans.push_back(span);
   }
   output_->Spans(batch);
-  EXPECT_GE(Finish().size(), format::kSpanKinds - 3);
+  EXPECT_GE(Finish().size(), format::kSpanKinds - 4);
 }
 
 }  // namespace

@@ -236,7 +236,7 @@ TEST_F(Perfetto, SpansOfAnyValuesAreWritten) {
     span.detail = 77;
   }
   output_->Spans(batch_);
-  EXPECT_GE(Finish().events.size(), format::kSpanKinds - 3);
+  EXPECT_GE(Finish().events.size(), format::kSpanKinds - 4);
 }
 
 }  // namespace

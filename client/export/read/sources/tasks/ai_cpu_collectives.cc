@@ -45,6 +45,7 @@ AiCpuCollectives::AiCpuCollectives(const Capture& capture, const Side& side, con
       comm_(comm),
       give_(std::move(give)),
       reader_of_words_(names, *sinks.texts),
+      wide_(side.facts.wide_streams),
       ticks_per_ms_(std::max<uint64_t>(1, static_cast<uint64_t>(side.facts.counter_mhz * 1000))),
       parts_(kMostParts),
       ran_(kMostTasks) {
@@ -156,18 +157,20 @@ void AiCpuCollectives::Take(const AiCpuRecord& record) {
   const auto* const data = reinterpret_cast<const std::byte*>(record.data);
   switch (static_cast<AiCpuReport>(uint32_t{record.type})) {
     case AiCpuReport::kKernel:
+    case AiCpuReport::kQueue:
+    case AiCpuReport::kWait:
       return;
     case AiCpuReport::kCommOp: {
       const auto op = format::Load<AiCpuCommOp>(data);
-      const uint32_t stream = format::StarsIdsOf(op.stream, op.task).stream;
+      const uint32_t stream = format::StarsIdsOf(op.stream, op.task, wide_).stream;
       of_library_[stream] = true;
       ops_[stream].push_back({record.ticks, op});
       return;
     }
     case AiCpuReport::kCommEdge: {
       const auto edge = format::Load<AiCpuCommEdge>(data);
-      const format::StarsIds kernel = format::StarsIdsOf(edge.kernel_stream, edge.kernel_task);
-      const format::StarsIds ids = format::StarsIdsOf(edge.stream, edge.task);
+      const format::StarsIds kernel = format::StarsIdsOf(edge.kernel_stream, edge.kernel_task, wide_);
+      const format::StarsIds ids = format::StarsIdsOf(edge.stream, edge.task, wide_);
       edges_[kernel.stream].push_back({record.ticks, KeyOf(ids.stream, ids.task), edge.is_last != 0});
       return;
     }
@@ -187,7 +190,7 @@ void AiCpuCollectives::TakePart(const AiCpuCommPart& record) {
     });
     for (const uint64_t key : old) parts_.Erase(key);
   }
-  const format::StarsIds ids = format::StarsIdsOf(record.stream, record.task);
+  const format::StarsIds ids = format::StarsIdsOf(record.stream, record.task, wide_);
   if (Part* const part = parts_.FindOrAdd(KeyOf(ids.stream, ids.task)); part != nullptr) {
     *part = {reader_of_words_.PartOf(record), record.ticks};
   } else {

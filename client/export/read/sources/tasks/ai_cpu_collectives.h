@@ -105,6 +105,7 @@ class AiCpuCollectives {
   format::CommReader reader_of_words_;
   Report elsewhere_;
   std::optional<StreamReader> reader_;
+  const bool wide_;  // streams have 15 bits
   uint64_t ticks_per_ms_ = 1;
   std::map<uint64_t, Group> groups_;
   std::map<uint32_t, std::deque<Edge>> edges_;  // by the kernels' stream

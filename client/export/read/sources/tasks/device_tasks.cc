@@ -75,8 +75,8 @@ DeviceTasks::DeviceTasks(const Capture& capture, const Side& side, const Wanted&
     framed.by = Framed::By::kRecord;
     const CoreTasks::Layout layout = CoreTasks::LayoutOf(name, side.facts.chip);
     framed.record_bytes = static_cast<uint32_t>(CoreTasks::RecordBytes(layout));
-    counters_.push_back(
-        {stream, StreamReader(capture, *stream, framed, *sinks.report, sinks.progress), CoreTasks(layout)});
+    counters_.push_back({stream, StreamReader(capture, *stream, framed, *sinks.report, sinks.progress),
+                         CoreTasks(layout, side.facts.wide_streams)});
   }
   for (const std::string_view name : LogsOf(side)) {
     const Stream* stream = wanted.Kind("task") ? FindDated(name) : nullptr;
@@ -87,7 +87,7 @@ DeviceTasks::DeviceTasks(const Capture& capture, const Side& side, const Wanted&
     framed.record_bytes = static_cast<uint32_t>(TaskLog::RecordBytes(layout));
     logs_.push_back({stream,
                      StreamReader(capture, *stream, framed, *sinks.report, sinks.progress),
-                     TaskLog(layout),
+                     TaskLog(layout, side.facts.wide_streams),
                      name == kTimeLine && wanted.Kind(kKeyPointKind),
                      {},
                      0,

@@ -19,15 +19,17 @@ using format::CannApiRecord;
 using format::CannCapture;
 using format::CannCapturedOpOf3;
 using format::CannFusedOp;
+using format::CannLogicStream;
 using format::CannMarker;
 using format::CannMemory;
 using format::CannModel;
+using format::CannStaticMemory;
 
 namespace {
 
 constexpr std::string_view kMemory = "additional.task_memory_info", kFused = "additional.fusion_op_info",
-                           kModels = "additional.graph_id_map", kMarkers = "additional.msproftx",
-                           kCapturedOps = "additional.capture_op_info",
+                           kStaticMemory = "additional.static_op_mem", kModels = "additional.graph_id_map",
+                           kMarkers = "additional.msproftx", kCapturedOps = "additional.capture_op_info",
                            kLongCapturedOps = "variable.capture_op_info",
                            kCaptures = "compact.capture_stream_info";
 constexpr uint64_t kMostPlaces = 100;  // of damaged lines, that are reported one by one
@@ -130,6 +132,20 @@ void ReadModelCalls(const Capture& capture, const Side& host, const Sinks& sinks
   }
 }
 
+std::map<uint32_t, uint32_t> ReadLogicStreams(const Capture& capture, Report& report) {
+  constexpr size_t kMostStreams = 1 << 16;
+  std::map<uint32_t, uint32_t> logic;
+  if (capture.host() == nullptr) return logic;
+  Sinks sinks;
+  sinks.report = &report;
+  ForEach<CannLogicStream>(capture, *capture.host(), kLogicStreams, sinks,
+                           [&](const CannLogicStream& record) {
+                             for (uint32_t n = 0; n < record.count && logic.size() < kMostStreams; ++n)
+                               logic.try_emplace(record.streams[n], record.logic);
+                           });
+  return logic;
+}
+
 bool IsOfCaptures(std::string_view file) {
   return file == kCapturedOps || file == kLongCapturedOps || file == kCaptures;
 }
@@ -174,7 +190,7 @@ void ReadCommStreams(const Capture& capture, const Side& host, const Sinks& sink
 }
 
 bool IsOfOperators(std::string_view file) {
-  return file == kMemory || file == kFused || file == kModels || file == kMarkers;
+  return file == kMemory || file == kFused || file == kStaticMemory || file == kModels || file == kMarkers;
 }
 
 void GiveOperatorRecords(const Capture& capture, const Side& host, const Wanted& wanted, const Sinks& sinks,
@@ -191,6 +207,9 @@ void GiveOperatorRecords(const Capture& capture, const Side& host, const Wanted&
   ForEach<CannModel>(capture, host, kModels, sinks, [&](const CannModel& record) { records.Take(record); });
   ForEach<CannFusedOp>(capture, host, kFused, sinks, [&](const CannFusedOp& record) {
     records.Take(record, models, context.HostCounterToWall(record.head.stamp));
+  });
+  ForEach<CannStaticMemory>(capture, host, kStaticMemory, sinks, [&](const CannStaticMemory& record) {
+    records.Take(record, context.HostCounterToWall(record.head.stamp));
   });
   format::Markers markers(names, spans);
   ForEach<CannMarker>(capture, host, kMarkers, sinks, [&](const CannMarker& record) {

@@ -29,6 +29,10 @@ std::map<uint32_t, format::TextId> ReadModelNames(const Capture& capture, const 
 // Of the files of calls, which are read, counted and complained of as such elsewhere.
 void ReadModelCalls(const Capture& capture, const Side& host, const Sinks& sinks, format::ModelCalls& models);
 
+inline constexpr std::string_view kLogicStreams = "additional.logic_stream_info";
+// Of streams that are one to the framework: its number of them.
+std::map<uint32_t, uint32_t> ReadLogicStreams(const Capture& capture, Report& report);
+
 // A file, without "aging." and "unaging.", that ReadCaptures() reads.
 bool IsOfCaptures(std::string_view file);
 void ReadCaptures(const Capture& capture, const Side& host, const Sinks& sinks, format::Captures& captures);

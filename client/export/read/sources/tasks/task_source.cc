@@ -194,8 +194,8 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
   if (!file.starts_with("aging.") && !file.starts_with("unaging.")) return "";
   const std::string_view rest = file.substr(file.find('.') + 1);
   const bool of_calls = std::ranges::find(kOfCalls, rest) != std::end(kOfCalls) || IsOfOperators(rest) ||
-                        IsOfCaptures(rest) || rest == kCommStreams || rest == kHashNames ||
-                        rest == kTypeNames;
+                        IsOfCaptures(rest) || rest == kCommStreams || rest == file::kStreamSpec ||
+                        rest == kLogicStreams || rest == kHashNames || rest == kTypeNames;
   return of_calls ? (side.is_host() ? "api" : "task") : "";
 }
 
