@@ -83,6 +83,8 @@ class DeviceTasks {
       : side_(side),
         sinks_(sinks),
         pid_(pid),
+        numbers_tasks_(format::Is950(side.facts.chip)),
+        join_(numbers_tasks_),
         spans_(*sinks.spans, *sinks.texts, "task"),
         comm_(spans_, side.facts.device),
         yes_(sinks.texts->Intern("YES")),
@@ -137,7 +139,12 @@ class DeviceTasks {
                           });
   }
   void Add(Launch&& launch, uint64_t wall_ns) {
-    if (has_tasks()) join_.Add(std::move(launch), wall_ns);
+    if (!has_tasks()) return;
+    if (numbers_tasks_) {
+      launch.task |= launch.batch << 16;
+      launch.batch = 0;
+    }
+    join_.Add(std::move(launch), wall_ns);
   }
 
   // All tasks that begin before `until_ns`.
@@ -360,10 +367,11 @@ class DeviceTasks {
   }
 
   // `counters`: nullptr = none of it.
-  void Give(const DeviceTask& task, const format::TaskCounters* counters) {
+  void Give(DeviceTask task, const format::TaskCounters* counters) {
     const uint64_t begin_ns = context_.DeviceTicksToWall(task.begin_ticks);
     const uint64_t end_ns = std::max(begin_ns, context_.DeviceTicksToWall(task.end_ticks));
     const Launch* launch = join_.Find(task, begin_ns);
+    if (launch != nullptr) task.stream = launch->stream;
     if (launch == nullptr && by_ai_cpus_ && by_ai_cpus_->AddTask(task, begin_ns, end_ns)) return;
     format::Span& span = AddSpan(task, begin_ns, end_ns);
     format::TaskDetail& detail = spans_.AddDetail();
@@ -422,6 +430,9 @@ class DeviceTasks {
   format::DecodeContext context_;
   std::deque<Log> logs_;
   std::deque<CounterLog> counters_;
+  // A 950: a task has one number of 32 bits, and its log no stream (Ascend/msprof, tree_analyzer.cpp,
+  // GetTaskIdBit; ascend_task_association.cpp, FillDeviceTaskStreamId).
+  const bool numbers_tasks_;
   format::TaskJoin join_;
   format::SpanWriter spans_;
   CommTasks comm_;
