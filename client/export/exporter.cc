@@ -19,7 +19,7 @@
 #include "client/export/read/metadata.h"
 #include "client/export/read/missing.h"
 #include "client/export/read/ranks.h"
-#include "client/export/read/sources/host_records.h"
+#include "client/export/read/sources/tasks/host_records.h"
 #include "client/export/read/sources/pipeline.h"
 #include "client/export/readme.h"
 #include "client/export/write/output.h"

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "format/mspti.h"
+
 namespace profd::options {
 
 using base::Code;
@@ -302,6 +304,18 @@ void TakeTwins(const Given& given, Wishes* wishes) {
   }
 }
 
+// Modes that ask for what CANN's modules report.
+void AskForReports(const Given& given, Wishes* wishes) {
+  const auto time = given.find("task-time");
+  const bool attributes = time != given.end() && (time->second == "l2" || time->second == "l3");
+  const bool only_tasks = time != given.end() && time->second == "l0";
+  for (Wish& wish : wishes->kinds) {
+    if (wish.kind == "agent-kernel")
+      wish.mode = attributes ? "attributes" : only_tasks ? "tasks" : "operators";
+    if (wish.kind == "agent-comm") wish.mode = "parts";
+  }
+}
+
 }  // namespace
 
 Status Check(const Given& given, Chips chips) {
@@ -320,13 +334,28 @@ Status Check(const Given& given, Chips chips) {
   return {};
 }
 
+// Beside profctl's own words only for what MSPTI does not tell of: its recordings are for hours.
+bool TakesReports(const Given& given, Chips chips) {
+  const bool mspti_knows = chips.empty() || !(chips & format::kKnownToMspti).empty();
+  if (!given.contains(kProcess)) return false;
+  if (mspti_knows && (given.contains(kByMspti) || IsGiven(given, "task-memory=on"))) return false;
+  const bool collectives = IsGiven(given, "hccl=on");
+  if (given.contains(kWholeLine)) return collectives || IsGiven(given, "task-time");
+  return collectives || IsGiven(given, "task-time=l2") || IsGiven(given, "task-time=l3");
+}
+
 Wishes WishesOf(const Given& asked, Chips chips) {
   Wishes wishes;
   Given given = asked;
   if (chips == k950 && given.contains(kWholeLine)) given.emplace("sys-lp", "on");
+  const bool reports = TakesReports(given, chips);
   for (const Option& option : Table()) {
     const auto found = given.find(option.name);
     if (found == given.end() || !IsOn(found->second)) continue;
+    for (const LeftOut& part : option.left_out) {
+      if ((!part.by_mspti || !reports) && HasWord(part.words, found->second))
+        wishes.remarks.push_back({&option, "not collected: " + std::string(part.because), true});
+    }
     const bool missing = option.standing == Standing::kMissing || option.standing == Standing::kImpossible;
     if (missing || !IsServed(option, found->second)) {
       wishes.remarks.push_back({&option, "not collected: " + std::string(option.because), true});
@@ -345,14 +374,13 @@ Wishes WishesOf(const Given& asked, Chips chips) {
       Add({option.what, (of_units ? "" : "HA:") + found->second, 0, &option}, &wishes.kinds);
     } else if (option.becomes == Becomes::kWordKinds) {
       AddWordKinds(option, given, found->second, RateFor(option, given, chips, &wishes.remarks), &wishes);
-      if (HasWord(option.partly, found->second))
-        wishes.remarks.push_back({&option, "not collected: " + std::string(option.part_because), true});
     } else if (option.standing == Standing::kDifferent && option.what.empty() && option.served.empty() &&
                option.becomes != Becomes::kProgram) {
       wishes.remarks.push_back({&option, std::string(option.because), false});
     }
   }
   TakeTwins(given, &wishes);
+  if (reports) AskForReports(given, &wishes);
   return wishes;
 }
 

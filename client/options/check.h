@@ -34,6 +34,9 @@ struct Wishes {
   std::vector<Wish> kinds;  // a kind once, at the highest rate asked for
   std::vector<Remark> remarks;
 };
+// Whether kernels and collectives are recorded as CANN's modules report them, in MSPTI's place: of a program
+// of msprof's always, as its own collector does.
+bool TakesReports(const Given& given, Chips chips);
 // Of options that Check() found right.
 Wishes WishesOf(const Given& asked, Chips chips);
 

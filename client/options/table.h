@@ -76,6 +76,13 @@ enum class Standing : uint8_t {
   kImpossible,  // and cannot have it: `because`
 };
 
+// A part of what an option asks for with one of these words is not collected.
+struct LeftOut {
+  std::string_view words;
+  bool by_mspti;  // only where MSPTI tells of kernels
+  std::string_view because;
+};
+
 struct Option {
   std::string_view name;
   std::string_view rows;  // of the list of what msprof can do: "F-054 F-055"
@@ -92,14 +99,15 @@ struct Option {
   Standing standing = Standing::kDone;
   std::string_view because = {};
   std::string_view served = {};  // of the words: with these it is as the vendor's, with others not at all
-  std::string_view partly = {};  // of the words: with these a part is not collected: `part_because`
-  std::string_view part_because = {};
+  std::span<const LeftOut> left_out = {};
 };
 
 // In `needs` and `excludes`: a process is named, by any of the options that do.
 inline constexpr std::string_view kProcess = "process";
 // Among what is given: the whole line is msprof's, so what is on there by itself is on.
 inline constexpr std::string_view kWholeLine = "msprof";
+// Among what is given: MSPTI receives what CANN reports in the process, so profd can't.
+inline constexpr std::string_view kByMspti = "mspti";
 
 std::span<const Option> Table();
 const Option* Find(std::string_view name);  // also by its old name

@@ -38,15 +38,19 @@ constexpr Values kSchedulerMetrics[] = {{.words = "PipeUtilization Custom:"}};
 
 constexpr std::string_view kInOwnReports =
     "only the vendor's collector inside the process is told this, and it hands it to nobody else";
-constexpr std::string_view kByActivity =
-    "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields; "
-    "on a 310, 910 and 310P as CANN reports it, in the vendor's files";
-constexpr std::string_view kCallsByActivity =
-    "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields "
-    "(on a 310, 910 and 310P as CANN reports it, in the vendor's files): with ascendcl the calls of AscendCL "
-    "and of operators, with runtime-api those of the runtime. How long "
-    "copies take is in it; their sizes and directions come with task-memory, for MSPTI tells them only to "
-    "processes that start with it";
+constexpr std::string_view kCallsByReports =
+    "recorded by the agent in the process as CANN reports it, in the vendor's files: with ascendcl the calls "
+    "of AscendCL and of operators, with runtime-api those of the runtime. Where MSPTI receives the reports "
+    "(task-memory, or libmspti.so in LD_PRELOAD) they are MSPTI's, with its fields";
+constexpr LeftOut kLeftOutOfCollectives[] = {
+    {"on", true,
+     "parts of collectives: MSPTI, which is in the process, receives what CANN reports and drops them; whole "
+     "collectives are. Leave out --task-memory=on, and libmspti.so in LD_PRELOAD"}};
+constexpr LeftOut kLeftOutOfTasks[] = {
+    {"l2 l3", true,
+     "attributes of operators: MSPTI, which is in the process, receives what CANN reports and drops them; "
+     "the rest is. Leave out --task-memory=on, and libmspti.so in LD_PRELOAD"},
+    {"l3", false, "what PyPTO reports of its operators, whose records are not known; l2 is"}};
 constexpr std::string_view kOnlyForCars =
     "a chip for cars has it; --ai-core counts the vector cores of a 910B, 310B and 950, too, and the drivers "
     "of "
@@ -109,7 +113,7 @@ constexpr Option kOptions[] = {
      .what = "agent-api",
      .before = "on:acl+node",
      .standing = Standing::kDifferent,
-     .because = kCallsByActivity},
+     .because = kCallsByReports},
     {.name = "runtime-api",
      .rows = "F-025",
      .about = "Runtime calls",
@@ -120,7 +124,7 @@ constexpr Option kOptions[] = {
      .what = "agent-api",
      .before = "on:runtime",
      .standing = Standing::kDifferent,
-     .because = kCallsByActivity},
+     .because = kCallsByReports},
     {.name = "model-execution",
      .rows = "F-026",
      .about = "model execution",
@@ -137,8 +141,8 @@ constexpr Option kOptions[] = {
      .needs = kProcess,
      .becomes = Becomes::kKinds,
      .what = "agent-comm",
-     .standing = Standing::kDifferent,
-     .because = kByActivity},
+     .because = "of what hccl adds, task-time has all but when it is off or l0",
+     .left_out = kLeftOutOfCollectives},
     {.name = "task-time",
      .rows = "F-028",
      .about = "tasks: when they ran and how long",
@@ -151,17 +155,14 @@ constexpr Option kOptions[] = {
              "on:ccu-task on:ccu l1:ccu-task l1:ccu l2:ccu-task l2:ccu",
      .standing = Standing::kDifferent,
      .because =
-         "what the devices' task schedulers log; where the agent records kernels (MSPTI) those instead, and "
-         "collectives. Collectives come with on, l1, l2 and l3, the collective units of a 950 with on, l1 "
-         "and l2. Shapes, types and formats of operators come where calls are recorded, too (ascendcl), at "
-         "every level. On a 310, 910 and 310P the log goes on, and names, types, shapes and block numbers "
-         "are "
-         "as CANN reports them, in the vendor's files. Of l2 and l3 the operators' attributes are not "
-         "collected, and a line says so: CANN "
-         "reports them with the launches that MSPTI makes kernels of, and only one may receive these",
-     .partly = "l2 l3",
-     .part_because =
-         "attributes of operators, which CANN reports to MSPTI alone, and it drops them; the rest is"},
+         "what the devices' task schedulers log, and what CANN reports of it to the agent in the process, in "
+         "the vendor's files: operators and parts of collectives with on, l1, l2 and l3, attributes of "
+         "operators "
+         "with l2 and l3, the collective units of a 950 with on, l1 and l2. Of what PyPTO reports (l3) "
+         "nothing is kept. Where MSPTI receives the reports (task-memory, or "
+         "libmspti.so in LD_PRELOAD) the log gives way to MSPTI's kernels and collectives, without parts and "
+         "attributes; shapes come with ascendcl then",
+     .left_out = kLeftOutOfTasks},
     {.name = "ge-api",
      .rows = "F-029",
      .about = "phases of the graph engine on the host",

@@ -37,6 +37,8 @@ struct DomainFilter {
 };
 // What the calls of agent-api are of; the first is bit 0 (v1::CallLevels).
 inline constexpr std::string_view kCallLevels[] = {"acl", "node", "runtime"};
+// How much CANN's modules are told to report; a later one is more.
+enum class Reported : uint8_t { kNothing, kTasks, kOperators, kAttributes };
 struct Arm {
   std::vector<format::Kind> kinds;
   bool flight_recorder = false;
@@ -46,7 +48,7 @@ struct Arm {
   bool announce = false;      // what needs CANN waits for AddKinds, even where CANN is loaded
   bool device_marks = false;  // beside MSPTI's kinds, when marks and ranges on a stream ran on its device
   uint32_t call_levels = 0;   // of agent-api: kCallLevels, by bit; 0 = all
-  bool reports = false;       // kinds of MSPTI are what CANN's modules report
+  Reported reports = Reported::kNothing;  // else kinds of MSPTI are what CANN's modules report
 };
 // … of the recording, that could not be had when it was armed.
 struct AddKinds {

@@ -17,7 +17,7 @@ struct StandInFile {
 // A launch for each of the devices, at `stamp` (T4), and the names that it refers to.
 std::vector<StandInFile> StandInLaunches(const std::vector<uint32_t>& devices, uint64_t stamp);
 // Whether the stream of host/data, in a directory of profd's, has nothing but that: then its manifest does
-// not name it. (Where MSPTI knows none of the chips, such a stream has what CANN's modules reported.)
+// not name it. (Else such a stream has what CANN's modules reported.)
 bool IsStandIn(std::string_view stream, bool is_in_manifest);
 
 }  // namespace profd::format

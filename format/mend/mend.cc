@@ -228,6 +228,7 @@ class Mender {
                const Files& files, const FileShape& shape, format::Chip chip, uint64_t cut) {
     // A kill may have come before the manifest knew what CANN's modules report.
     const bool is_known = format::HasStream(manifest_, folder, file) ||
+                          manifest_.settings.contains("reports") ||
                           (chip != format::Chip::kUnknown && !format::kKnownToMspti.Has(chip));
     if (folder == "host" && format::IsStandIn(file, is_known)) return;
     uint64_t bytes = 0;

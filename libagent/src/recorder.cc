@@ -72,6 +72,15 @@ DomainFilter FilterOf(const profd_v1_Arm& arm) {
 
 namespace {
 
+mspti::From FromOf(const profd_v1_Arm& arm) {
+  mspti::From from{arm.call_levels, arm.reports};
+  for (size_t i = 0; i < arm.kinds_count; ++i) {
+    from.only_tasks = from.only_tasks || strcmp(arm.kinds[i], "tasks") == 0;
+    from.attributes = from.attributes || strcmp(arm.kinds[i], "attributes") == 0;
+  }
+  return from;
+}
+
 template <typename Message>
 uint32_t BitsOf(const Message& message) {
   uint32_t bits = 0;
@@ -174,7 +183,7 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
     missing = {{{mspti::kRecordKinds, mspti::IsCannLoaded() ? kAnnounced : mspti::kNotYet, true}}, 1};
     waits_for_cann_ = true;
   } else {
-    const mspti::Begun begun = mspti::Start(kinds, {arm.call_levels, arm.reports}, kArmWaitMs, &missing);
+    const mspti::Begun begun = mspti::Start(kinds, FromOf(arm), kArmWaitMs, &missing);
     if (begun == mspti::Begun::kRefused && (kinds & ~(mspti::kRecordKinds | Bit(abi::kDeviceMark))) == 0)
       return Acknowledge(id, kPrecondition, missing, 0);
     if (begun == mspti::Begun::kStarting) mspti::Stop();  // it is begun anew when the loader is free
@@ -183,7 +192,7 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   looked_at_ns_ = 0;
   absent_ns_ = base::RawNs();
   next_ = {kinds, arm.flight_recorder};
-  from_ = {arm.call_levels, arm.reports};
+  from_ = FromOf(arm);
   if (arm.flight_recorder) MarkExits();
   FilterDomains(FilterOf(arm));
   schedule_ = {};

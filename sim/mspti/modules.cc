@@ -1,7 +1,9 @@
 // Levels, types, switches and layouts: hicann/runtime, pkg_inc/profiling/aprof_pub.h; the runtime's types and
 // their names: src/runtime/core/inc/common/profiler_struct.hpp, inc/task/task_base.hpp and
 // src/common/profiling_agent.cc there. Modules name their types when they are switched on
-// (profiling_agent.cc, Init; src/acl/aclrt_impl/toolchain/profiling_manager.cpp).
+// (profiling_agent.cc, Init; src/acl/aclrt_impl/toolchain/profiling_manager.cpp). What switches operators and
+// their attributes: hicann/opbase, ProfilingCallBack; what the communication library reports, and when:
+// hicann/hcomm, profiling_handler.cc.
 #include "sim/mspti/modules.h"
 
 #include <pthread.h>
@@ -21,7 +23,7 @@ namespace {
 using format::CannLevel;
 
 constexpr auto kTick = std::chrono::milliseconds(5);
-constexpr uint64_t kCallNs = 12'000, kLaunchAheadNs = 20'000;
+constexpr uint64_t kCallNs = 12'000, kLaunchAheadNs = 20'000, kPartNs = 3'000;
 constexpr uint32_t kSwitchOn = 1, kSwitchOff = 2;
 constexpr uint32_t kAges = 1;  // the operators' shapes are not fixed
 
@@ -31,6 +33,8 @@ enum Switch : uint64_t {
   kHcclTrace = 0x20,
   kRuntimeApiSwitch = 0x100,
   kTaskTime = 0x800,
+  kTaskTimeL2Switch = 0x2000,
+  kOperatorAttributes = 0x4000,
   kRuntimeTrace = 0x4000000
 };
 enum Type : uint32_t {
@@ -38,6 +42,7 @@ enum Type : uint32_t {
   kModelExecute = 1,
   kTensorInfoType = 1,
   kLaunchType = 5,
+  kNodeAttrInfo = 9,
   kHcclOpInfo = 10,
   kAclnn = 0x050001,
   kAclHccl = 0x070001,
@@ -49,13 +54,23 @@ enum Type : uint32_t {
   kMemcpyCall = 1103,
   kAclMemcpy = 0x030001
 };
-enum TaskType : uint32_t { kAiCore = 0, kAiCpu = 1, kMemcpyAsync = 5, kAiVec = 66 };
+enum TaskType : uint32_t {
+  kAiCore = 0,
+  kAiCpu = 1,
+  kMemcpyAsync = 5,
+  kNotifyWait = 14,
+  kNotifyRecord = 15,
+  kCcuLaunch = 30,
+  kAiVec = 66,
+  kReduceAsync = 92
+};
 enum GeTaskType : uint32_t { kGeAiCore = 0, kGeAiCpu = 1, kGeAiv = 2, kGeHccl = 9 };
 
 constexpr char kMatmul[] = "aclnnMatmul_MatMulCommon_MatMul", kMatmulType[] = "MatMul";
 constexpr char kAdam[] = "aclnnApplyAdam_ApplyAdam_ApplyAdam", kAdamType[] = "ApplyAdam";
 constexpr char kCollective[] = "hcom_allReduce_", kGroup[] = "group_world", kAlgorithm[] = "Ring",
-               kCopy[] = "Memcpy";
+               kCopy[] = "Memcpy", kWait[] = "Notify_Wait", kRecord[] = "Notify_Record",
+               kReduce[] = "Reduce_Inline", kCcu[] = "Ccu";
 
 uint16_t LevelOf(CannLevel level) { return static_cast<uint16_t>(level); }
 
@@ -63,10 +78,12 @@ uint16_t LevelOf(CannLevel level) { return static_cast<uint16_t>(level); }
 
 Modules::Device::Device(const Config& node, uint32_t device)
     : number(device),
+      chip(node.devices[device].chip),
       load(node.scenario, node.seed, device, *node.devices[device].chip),
       story(load),
       has_vector_cores(node.devices[device].chip->id != format::Chip::k310),
-      has_collectives(has_vector_cores) {}
+      has_collectives(has_vector_cores),
+      known_to_mspti(kKnownToMspti.Has(node.devices[device].chip->id)) {}
 
 Modules::Modules(const Config& node, Reports reports)
     : reports_(reports),
@@ -78,11 +95,13 @@ Modules::Modules(const Config& node, Reports reports)
       collective_type_(Number(kCollective)),
       group_(Number(kGroup)),
       algorithm_(Number(kAlgorithm)),
-      copy_(Number(kCopy)) {
-  for (uint32_t device = 0; device < node.devices.size() && device < kMostDevices; ++device) {
-    if (!kKnownToMspti.Has(node.devices[device].chip->id))
-      devices_.push_back(std::make_unique<Device>(node, device));
-  }
+      copy_(Number(kCopy)),
+      notify_wait_(Number(kWait)),
+      notify_record_(Number(kRecord)),
+      reduce_(Number(kReduce)),
+      ccu_(Number(kCcu)) {
+  for (uint32_t device = 0; device < node.devices.size() && device < kMostDevices; ++device)
+    devices_.push_back(std::make_unique<Device>(node, device));
 }
 
 void Modules::SetDevice(uint32_t device, bool open) {
@@ -90,11 +109,12 @@ void Modules::SetDevice(uint32_t device, bool open) {
   if (device < kMostDevices) open_[device] = open;
 }
 
-void Modules::Obey(const Command& command) {
+void Modules::Obey(const Command& command, bool with_mspti) {
   if (devices_.empty() || (command.type != kSwitchOn && command.type != kSwitchOff)) return;
   const std::span<const uint32_t> named(command.devices, std::min<size_t>(command.device_count, 64));
   {
     const std::lock_guard lock(mutex_);
+    with_mspti_ = with_mspti;
     for (const uint32_t device : named) {
       if (device < kMostDevices) on_[device] = command.type == kSwitchOn;
     }
@@ -104,7 +124,9 @@ void Modules::Obey(const Command& command) {
       switches_ &= ~command.switches;
     }
     if (command.type == kSwitchOn && threads_.empty() && !over_) {
-      for (const auto& device : devices_) threads_.emplace_back([this, of = device.get()] { Run(*of); });
+      for (const auto& device : devices_) {
+        if (!IsToldByMspti(*device)) threads_.emplace_back([this, of = device.get()] { Run(*of); });
+      }
     }
   }
   if (command.type == kSwitchOn) RegisterTypes();
@@ -128,7 +150,11 @@ void Modules::RegisterTypes() const {
   name(CannLevel::kRuntime, kAiCore, "KERNEL_AICORE");
   name(CannLevel::kRuntime, kAiCpu, "KERNEL_AICPU");
   name(CannLevel::kRuntime, kMemcpyAsync, "MEMCPY_ASYNC");
+  name(CannLevel::kRuntime, kNotifyWait, "NOTIFY_WAIT");
+  name(CannLevel::kRuntime, kNotifyRecord, "NOTIFY_RECORD");
+  name(CannLevel::kRuntime, kCcuLaunch, "CCU_LAUNCH");
   name(CannLevel::kRuntime, kAiVec, "KERNEL_AIVEC");
+  name(CannLevel::kRuntime, kReduceAsync, "REDUCE_ASYNC_V2");
   name(CannLevel::kRuntime, kTaskTrack, "task_track");
   name(CannLevel::kRuntime, kKernelLaunch, "KernelLaunch");
   name(CannLevel::kRuntime, kMemcpyInfo, "memcpy_info");
@@ -139,6 +165,7 @@ void Modules::RegisterTypes() const {
   name(CannLevel::kNode, kNodeBasicInfo, "node_basic_info");
   name(CannLevel::kNode, kTensorInfoType, "tensor_info");
   name(CannLevel::kNode, kLaunchType, "launch");
+  name(CannLevel::kNode, kNodeAttrInfo, "node_attr_info");
   name(CannLevel::kNode, kHcclOpInfo, "hccl_op_info");
   name(CannLevel::kModel, kModelExecute, "ModelExecute");
   name(CannLevel::kAcl, kAclnn, "aclnnMatmul");
@@ -153,7 +180,7 @@ void Modules::Run(Device& device) {
   bool begun = false;
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kTick, [this] { return over_; })) {
-    const bool used = on_[device.number] && open_[device.number];
+    const bool used = on_[device.number] && open_[device.number] && !IsToldByMspti(device);
     lock.unlock();
     const uint64_t now = RawNs();
     if (used && !begun) next = device.story.FirstAfter(now), device.step_ns = 0;
@@ -175,7 +202,7 @@ void Modules::Launch(Device& device, const Task& task) const {
   const uint64_t in_step = task.index % TaskStory::kTasksPerStep;
   if (in_step == 0) device.step_ns = begin_ns - 1000;
   if (task.kind == Task::Kind::kCommunication && device.has_collectives) {
-    LaunchCollective(device, task, begin_ns);
+    if (TaskStory::PartOf(task) == 0) LaunchCollective(device, task, begin_ns);
   } else if (task.kind == Task::Kind::kCommunication) {
     LaunchCopy(device, task, begin_ns);
   } else {
@@ -218,21 +245,16 @@ void Modules::LaunchKernel(const Device& device, const Task& task, uint64_t begi
   const uint64_t in_step = task.index % TaskStory::kTasksPerStep;
   const uint64_t op = vector ? adam_ : matmul_;
   const uint16_t runtime = LevelOf(CannLevel::kRuntime), node = LevelOf(CannLevel::kNode);
-  if (Is(kTaskTime | kRuntimeTrace)) {
-    auto track = Headed<format::CannTaskTrack>(device, runtime, kTaskTrack, 40, at_ns);
-    track.device = static_cast<uint16_t>(device.number);
-    track.stream = task.stream;
-    track.task = task.id;
-    track.batch = static_cast<uint16_t>(task.index >> 16);
-    track.task_type = !vector ? kAiCore : device.has_vector_cores ? kAiVec : kAiCpu;
-    track.kernel = Number((vector ? "Adam_" : "MatMul_") + std::to_string(in_step));
-    track.blocks = static_cast<uint16_t>(task.blocks);
-    Tell(track);
-  }
+  Track(device, task, at_ns,
+        !vector                   ? kAiCore
+        : device.has_vector_cores ? kAiVec
+                                  : kAiCpu,
+        Number((vector ? "Adam_" : "MatMul_") + std::to_string(in_step)));
   if (Is(kRuntimeApiSwitch)) Call(device, runtime, kKernelLaunch, begin_ns + 4000, end_ns - 4000, 0);
-  if (Is(kTaskTime)) {
+  if (Is(kTaskTimeL1Switch)) {
     auto info = Headed<format::CannNodeInfo>(device, node, kNodeBasicInfo, 28, at_ns);
     info.op_name = op;
+    info.flags = !vector && in_step % 2 == 0 ? 1 : 0;  // HF32
     info.task_type = !vector ? kGeAiCore : device.has_vector_cores ? kGeAiv : kGeAiCpu;
     info.op_type = vector ? adam_type_ : matmul_type_;
     info.blocks = task.blocks;
@@ -248,6 +270,12 @@ void Modules::LaunchKernel(const Device& device, const Task& task, uint64_t begi
     tensors.tensor[1] = {0, kNd, kFp16, {1024, 4096}};
     tensors.tensor[2] = {1, kNd, kFp16, {rows, 4096}};
     Tell(tensors);
+  }
+  if (Is(kTaskTimeL2Switch | kOperatorAttributes)) {
+    auto attributes = Headed<format::CannNodeAttributes>(device, node, kNodeAttrInfo, 20, at_ns);
+    attributes.op_name = op;
+    attributes.attributes = Number("attr_0:" + std::to_string(in_step) + "|attr_1:false");
+    Tell(attributes);
   }
   if (Is(kAclCalls | kTaskTime)) Call(device, node, kLaunchType, begin_ns + 2000, end_ns - 2000, op);
   if (Is(kAclCalls))
@@ -265,49 +293,49 @@ void Modules::LaunchCopy(const Device& device, const Task& task, uint64_t begin_
     copy.bytes = copy.most_bytes = kBytes;
     copy.operation = kDeviceToHost;
     Tell(copy);
-    auto track = Headed<format::CannTaskTrack>(device, runtime, kTaskTrack, 40, at_ns);
-    track.device = static_cast<uint16_t>(device.number);
-    track.stream = task.stream;
-    track.task = task.id;
-    track.batch = static_cast<uint16_t>(task.index >> 16);
-    track.task_type = kMemcpyAsync;
-    Tell(track);
   }
+  Track(device, task, at_ns, kMemcpyAsync);
   if (Is(kRuntimeApiSwitch)) Call(device, runtime, kMemcpyCall, begin_ns + 4000, end_ns - 4000, 0);
   if (Is(kAclCalls)) Call(device, LevelOf(CannLevel::kAcl), kAclMemcpy, begin_ns, end_ns, 0);
 }
 
-void Modules::LaunchCollective(const Device& device, const Task& task, uint64_t begin_ns) const {
-  const uint64_t end_ns = begin_ns + kCallNs, at_ns = begin_ns + kCallNs / 2;
-  const uint16_t node = LevelOf(CannLevel::kNode), library = LevelOf(CannLevel::kCommunication);
-  if (Is(kTaskTime | kRuntimeTrace)) {
-    auto track = Headed<format::CannTaskTrack>(device, LevelOf(CannLevel::kRuntime), kTaskTrack, 40, at_ns);
-    track.device = static_cast<uint16_t>(device.number);
-    track.stream = task.stream;
-    track.task = task.id;
-    track.batch = static_cast<uint16_t>(task.index >> 16);
-    track.task_type = kMemcpyAsync;
-    Tell(track);
+void Modules::Track(const Device& device, const Task& task, uint64_t at_ns, uint64_t task_type,
+                    uint64_t kernel) const {
+  if (!Is(kTaskTime | kRuntimeTrace)) return;
+  auto track = Headed<format::CannTaskTrack>(device, LevelOf(CannLevel::kRuntime), kTaskTrack, 40, at_ns);
+  track.device = static_cast<uint16_t>(device.number);
+  track.stream = task.stream;
+  // Of a 950 one number of 32 bits (task_david.cc, GetProfTaskId), whose halves its log has; of others the
+  // task's and how often these have run over (stub_task.cc).
+  track.task = device.chip->is_950() ? task.stream : task.id;
+  track.batch = device.chip->is_950() ? task.id : static_cast<uint16_t>(task.index >> 16);
+  track.task_type = task_type;
+  if (kernel != 0) {
+    track.kernel = kernel;
+    track.blocks = static_cast<uint16_t>(task.blocks);
   }
-  if (Is(kHcclTrace)) {
-    auto part = Headed<format::CannCommPart>(device, library, kHcclInfo, 232, at_ns);
-    part.name = copy_;
-    part.group = group_;
-    part.rank_size = static_cast<uint32_t>(devices_.size());
-    part.local_rank = part.remote_rank = device.number;
-    part.context = UINT32_MAX;
-    part.bytes = uint64_t{2} << 20;
-    Tell(part);
+  Tell(track);
+}
+
+// One call launches all its parts, one after the other.
+void Modules::LaunchCollective(const Device& device, const Task& first, uint64_t begin_ns) const {
+  constexpr uint64_t kAround = 3000, kParts = TaskStory::kParts;
+  const uint64_t end_ns = begin_ns + 2 * kAround + kParts * kPartNs, at_ns = end_ns - kAround;
+  const uint16_t node = LevelOf(CannLevel::kNode);
+  for (uint64_t part = 0; part < kParts; ++part) {
+    Task task = first;
+    task.index += part;
+    task.id = static_cast<uint16_t>(task.index);
+    LaunchPart(device, task, begin_ns + kAround + part * kPartNs);
   }
-  if (Is(kTaskTime)) Call(device, library, kHcclMaster, begin_ns + 3000, end_ns - 3000, copy_);
-  if (Is(kTaskTime)) {
+  if (Is(kTaskTimeL1Switch)) {
     auto info = Headed<format::CannNodeInfo>(device, node, kNodeBasicInfo, 28, at_ns);
     info.op_name = collective_;
     info.task_type = kGeHccl;
     info.op_type = collective_type_;
     Tell(info);
   }
-  if (Is(kHcclTrace)) {
+  if (Is(kAclCalls | kHcclTrace)) {
     constexpr uint8_t kFp16 = 3;
     auto op = Headed<format::CannCommOp>(device, node, kHcclOpInfo, 26, at_ns);
     op.data_type = kFp16;
@@ -318,6 +346,48 @@ void Modules::LaunchCollective(const Device& device, const Task& task, uint64_t 
   }
   if (Is(kAclCalls | kTaskTime)) Call(device, node, kLaunchType, begin_ns + 2000, end_ns - 2000, collective_);
   if (Is(kAclCalls)) Call(device, LevelOf(CannLevel::kAcl), kAclHccl, begin_ns, end_ns, 0);
+}
+
+void Modules::LaunchPart(const Device& device, const Task& task, uint64_t begin_ns) const {
+  constexpr uint32_t kNone = UINT32_MAX, kFp16 = 3, kHccs = 1, kUbLink = 7, kNoRdma = 255;
+  constexpr uint32_t kBySdma = 0, kLocal = 2, kByUb = 3;
+  using enum TaskStory::Part;
+  const TaskStory::Part what = TaskStory::PartKind(*device.chip, task);
+  const uint64_t end_ns = begin_ns + kPartNs - 500, at_ns = begin_ns + kPartNs / 2;
+  const uint64_t name = what == kNotified   ? notify_wait_
+                        : what == kNotifies ? notify_record_
+                        : what == kReduces  ? reduce_
+                        : what == kByCcu    ? ccu_
+                                            : copy_;
+  const uint32_t task_type = what == kNotified   ? kNotifyWait
+                             : what == kNotifies ? kNotifyRecord
+                             : what == kReduces  ? kReduceAsync
+                             : what == kByCcu    ? kCcuLaunch
+                                                 : kMemcpyAsync;
+  Track(device, task, at_ns, task_type);
+  if (Is(kHcclTrace | kTaskTimeL1Switch)) {
+    const auto ranks = static_cast<uint32_t>(devices_.size());
+    const bool notifies = what == kNotified || what == kNotifies;
+    auto part =
+        Headed<format::CannCommPart>(device, LevelOf(CannLevel::kCommunication), kHcclInfo, 232, at_ns);
+    part.name = name;
+    part.group = group_;
+    part.rank_size = ranks;
+    part.local_rank = device.number;
+    part.remote_rank = (device.number + 1) % ranks;
+    part.transport = device.chip->is_950() ? kByUb : kBySdma;
+    part.link = device.chip->is_950() ? kUbLink : kHccs;
+    if (part.remote_rank == part.local_rank) part.transport = kLocal, part.link = 0;
+    part.context = kNone;
+    part.reduces = what == kReduces ? 0 : kNone;
+    part.data_type = kFp16;
+    part.rdma = kNoRdma;
+    part.notify = notifies ? uint64_t{0x100} + task.index % TaskStory::kTasksPerStep : UINT64_MAX;
+    if (!notifies) part.bytes = uint64_t{2} << 20;
+    Tell(part);
+  }
+  if (Is(kTaskTimeL1Switch))
+    Call(device, LevelOf(CannLevel::kCommunication), kHcclMaster, begin_ns, end_ns, name);
 }
 
 }  // namespace profd::sim::mspti

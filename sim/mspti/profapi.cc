@@ -22,7 +22,7 @@ namespace profd::sim::mspti {
 namespace {
 
 constexpr int kFailed = -1;
-constexpr uint32_t kSwitchType = 1;
+constexpr uint32_t kSwitchType = 1, kMsptiModule = 61;
 constexpr unsigned kCoreIds = 4, kTableIds = 9, kDomainIds = 6;
 using ModuleFn = int (*)(uint32_t type, void* data, uint32_t bytes);
 
@@ -221,7 +221,8 @@ PROFD_SIM_EXPORT int profSetProfCommand(void* command, uint32_t bytes) {
     modules = TheRouter().modules;
   }
   for (const auto& [module, function] : modules) function(kSwitchType, command, bytes);
-  if (TheRouter().job != nullptr) TheRouter().job->Obey(*static_cast<const Command*>(command));
+  if (TheRouter().job != nullptr)
+    TheRouter().job->Obey(*static_cast<const Command*>(command), modules.contains(kMsptiModule));
   return 0;
 }
 

@@ -202,7 +202,7 @@ struct Stage {
 constexpr Stage kStages[] = {
     {100, 400, 16, 2, Task::Kind::kAic},
     {400, 820, 24, 2, Task::Kind::kAic},
-    {740, 900, 4, 5, Task::Kind::kCommunication},
+    {740, 900, TaskStory::kParts, 5, Task::Kind::kCommunication},
     {900, 1000, 4, 3, Task::Kind::kAiv},
 };
 
@@ -230,6 +230,20 @@ TaskStory::TaskStory(const TrainingLoad& load) : load_(&load) {
   }
   std::stable_sort(slots_.begin(), slots_.end(),
                    [](const Slot& a, const Slot& b) { return a.at_ns < b.at_ns; });
+}
+
+uint64_t TaskStory::PartOf(const Task& task) {
+  constexpr uint64_t kFirst = kStages[0].count + kStages[1].count;
+  static_assert(kStages[2].kind == Task::Kind::kCommunication);
+  return task.index % kTasksPerStep - kFirst;
+}
+
+// A CCU of a 950 does all of it; logs before STARS have one kind of task for it.
+TaskStory::Part TaskStory::PartKind(const Chip& chip, const Task& task) {
+  constexpr Part kByStars[kParts] = {Part::kNotified, Part::kCopies, Part::kReduces, Part::kNotifies};
+  constexpr format::ChipSet kStars = format::Only({format::Chip::k910B, format::Chip::k310B});
+  if (chip.is_950()) return Part::kByCcu;
+  return kStars.Has(chip.id) ? kByStars[PartOf(task) % kParts] : Part::kCopies;
 }
 
 TaskStory::Event TaskStory::EventAt(uint64_t number) const {

@@ -120,6 +120,13 @@ class TaskStory {
   static constexpr uint64_t kTasksPerStep = 48;
   static constexpr uint64_t kEventsPerStep = 2 * kTasksPerStep;
 
+  // The communication tasks of a step are the parts of one collective.
+  static constexpr uint64_t kParts = 4;
+  enum class Part : uint8_t { kNotified, kCopies, kReduces, kNotifies, kByCcu };
+  // The first one is 0.
+  static uint64_t PartOf(const Task& task);
+  static Part PartKind(const Chip& chip, const Task& task);
+
   Event EventAt(uint64_t number) const;
   // Number of the first event later than the moment.
   uint64_t FirstAfter(uint64_t raw_ns) const;

@@ -101,6 +101,11 @@ void PutMsptiInPlace(MsptiFor what, ControlClient& control) {
   if (what == MsptiFor::kMemory || !ReportsToAnyone(library)) Append("LD_PRELOAD", ':', library);
 }
 
+bool IsMsptiInPlace() {
+  const char* const preload = std::getenv("LD_PRELOAD");
+  return preload != nullptr && std::strstr(preload, "libmspti.so") != nullptr;
+}
+
 namespace {
 
 struct Options {

@@ -25,5 +25,7 @@ base::Status PutAgentInPlace(const Context& context, const std::vector<std::stri
 // receiver of what CANN reports, in the agent's place.
 enum class MsptiFor : bool { kKernels, kMemory };
 void PutMsptiInPlace(MsptiFor what, ControlClient& control);
+// Whether the program will start with MSPTI, which then receives what CANN reports.
+bool IsMsptiInPlace();
 
 }  // namespace profd::client

@@ -122,7 +122,7 @@ ExitCode RunAnalyzer(const Context& context, const std::string& output) {
 
 ExitCode RunResults(const Context& context, const Given& given) {
   for (const options::Remark& remark : options::WishesOf(given, options::kNoChip).remarks) {
-    if (!remark.option->partly.empty()) continue;  // of a collection
+    if (!remark.option->left_out.empty()) continue;  // of a collection
     const std::string name = "--" + std::string(remark.option->name) + ": ";
     if (remark.unmet)
       return context.Fail({Code::kInvalidArgument, name + std::string(remark.option->because)});

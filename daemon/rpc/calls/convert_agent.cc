@@ -155,7 +155,9 @@ void Encode(const agent::Command& command, v1::AgentCommand* out) {
                    to->set_announce(arm.announce);
                    to->set_device_marks(arm.device_marks);
                    to->set_call_levels(arm.call_levels);
-                   to->set_reports(arm.reports);
+                   to->set_reports(arm.reports != agent::Reported::kNothing);
+                   if (arm.reports == agent::Reported::kTasks) to->add_kinds("tasks");
+                   if (arm.reports == agent::Reported::kAttributes) to->add_kinds("attributes");
                    if (!arm.domains.names.empty()) {
                      v1::DomainFilter* domains = to->mutable_domains();
                      domains->mutable_names()->Assign(arm.domains.names.begin(), arm.domains.names.end());

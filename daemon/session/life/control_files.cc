@@ -193,9 +193,22 @@ std::vector<store::ControlFile> StartControlFiles(const ControlInput& input, con
                        format::InfoJson(input.host, nullptr, host_chip, input.api_version, input.target)));
   files.push_back(File("host/sample.json", format::SampleJson(HostSettings(input, first_device), -1)));
   files.back().done_blank = true;
+  if (!TakesReports(input.plan)) {
+    for (store::ControlFile& file : StandInFiles(input, host)) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+std::vector<store::ControlFile> StandInFiles(const ControlInput& input, const format::ClockPair& host) {
+  std::vector<store::ControlFile> files;
   for (format::StandInFile& file : format::StandInLaunches(LoggedAlone(input), host.host_counter))
     files.push_back(File("host/data/" + file.slice, std::move(file.content)));
   return files;
+}
+
+bool TakesReports(const Plan& plan) {
+  return std::ranges::any_of(
+      plan.agents, [](const AgentStart& start) { return start.reports != agent::Reported::kNothing; });
 }
 
 std::vector<store::ControlFile> EndControlFiles(const std::vector<uint32_t>& opened,

@@ -24,7 +24,12 @@ struct ControlInput {
   uint64_t duration_ns = 0;
 };
 
-// info.json, sample.json, start_info and the start logs of the host and every device.
+// Agents record what CANN reports: the launches of the host, unless none comes.
+bool TakesReports(const Plan& plan);
+// What stands in for these launches (format/events/stand_in.h).
+std::vector<store::ControlFile> StandInFiles(const ControlInput& input, const format::ClockPair& host);
+// info.json, sample.json, start_info and the start logs of the host and every device; without reports, what
+// stands in for them.
 std::vector<store::ControlFile> StartControlFiles(const ControlInput& input, const format::ClockPair& host,
                                                   const std::map<uint32_t, format::ClockPair>& devices);
 // end_info of the host and every device of `opened`.

@@ -33,10 +33,11 @@ Session::Session(Services services, Setup setup)
       setup_(std::move(setup)),
       perturbations_(std::make_shared<Perturbations>(services_.timers, services_.aside, services_.node,
                                                      setup_.owner, setup_.spec.pids, setup_.plan->devices)) {
-  const auto records_kernels = [](const AgentStart& start) {
-    return start.kind_index[static_cast<size_t>(format::AgentKind::kKernel)] != kNoKind;
+  const auto stands_for_log = [](const AgentStart& start) {
+    return start.reports == agent::Reported::kNothing &&
+           start.kind_index[static_cast<size_t>(format::AgentKind::kKernel)] != kNoKind;
   };
-  if (std::ranges::any_of(setup_.plan->agents, records_kernels)) {
+  if (std::ranges::any_of(setup_.plan->agents, stands_for_log)) {
     perturbations_->ExpectAgents([&agents = services_.agents] {
       std::vector<pid_t> pids;
       for (const auto& peer : agents.All()) pids.push_back(peer->identity().pid);
@@ -123,6 +124,7 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
     manifest.settings[domains.exclude ? "agent_domains_exclude" : "agent_domains"] =
         base::Joined(domains.names, ",");
   }
+  if (TakesReports(*setup_.plan)) manifest.settings["reports"] = "true";
   if (setup_.move_to) manifest.settings["move_to"] = setup_.spec.output;
   if (setup_.spec.flight_recorder) {
     const std::string kinds =

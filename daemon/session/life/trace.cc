@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "daemon/base/after.h"
 #include "daemon/base/log.h"
-#include "daemon/session/life/control_files.h"
 #include "format/directory/own_folder.h"
+#include "format/events/stand_in.h"
 
 namespace profd::session {
 
@@ -207,8 +207,12 @@ void Trace::OpenDirectory(std::function<void(Status)> done) {
                         });
 }
 
-std::vector<store::ControlFile> Trace::StartFiles() {
-  const ControlInput input{
+std::vector<store::ControlFile> Trace::StartFiles() const {
+  return StartControlFiles(Input(), host_start_, device_start_);
+}
+
+ControlInput Trace::Input() const {
+  return {
       .plan = *setup_.plan,
       .host = host_facts_,
       .devices = services_.node.devices(),
@@ -219,7 +223,6 @@ std::vector<store::ControlFile> Trace::StartFiles() {
       .storage_limit_bytes = setup_.manifest.storage_limit_bytes,
       .duration_ns = setup_.manifest.duration_ns,
   };
-  return StartControlFiles(input, host_start_, device_start_);
 }
 
 format::Manifest Trace::WholeManifest() const {
@@ -466,6 +469,12 @@ void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> don
   std::erase_if(opened, [this](uint32_t device) { return !device_start_.contains(device); });
   std::vector<store::ControlFile> files = EndControlFiles(opened, host_end, device_end);
   sealed_ = WholeManifest();
+  const bool reported = std::ranges::any_of(sealed_.streams, [](const format::ManifestStream& stream) {
+    return stream.folder == "host" && format::IsStandIn(stream.file, false);
+  });
+  if (TakesReports(*setup_.plan) && !reported) {
+    for (store::ControlFile& file : StandInFiles(Input(), host_start_)) files.push_back(std::move(file));
+  }
   files.push_back(FileOf(sealed_));
   writer_->thread->Replace(setup_.id, std::move(files));
   if (sealed_.end_reason.empty() && (setup_.budget->limited() || setup_.recent != nullptr)) {

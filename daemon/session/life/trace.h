@@ -18,6 +18,7 @@
 #include "daemon/config/config.h"
 #include "daemon/fabric/clients.h"
 #include "daemon/host/sampler.h"
+#include "daemon/session/life/control_files.h"
 #include "daemon/session/life/recordings/recordings.h"
 #include "daemon/session/life/recordings/writers.h"
 #include "daemon/session/node/node.h"
@@ -172,7 +173,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void OpenDirectory(std::function<void(base::Status)> done);
   void StartSources(std::function<void()> done);
   void OnSourcesStarted(std::function<void(base::Status)> done);
-  std::vector<store::ControlFile> StartFiles();
+  std::vector<store::ControlFile> StartFiles() const;
+  ControlInput Input() const;
   format::Manifest WholeManifest() const;
   static store::ControlFile FileOf(const format::Manifest& manifest);
   bool IsLog(const Channel& channel) const;  // of tasks

@@ -159,7 +159,7 @@ Target TargetOf(const agent::Peer& peer, const std::vector<driver::DeviceFacts>&
   target.last_seen_wall_ns = peer.last_seen_wall_ns();
   target.recording_by = peer.holder();
   target.without_mspti = IsWithoutMspti(devices);
-  target.capabilities = CapabilitiesOn(devices, hello.capabilities);
+  target.capabilities = CapabilitiesOf(hello.capabilities, target.without_mspti);
   if (const Status usable = peer.Usable(); !usable.ok()) {
     target.reason = usable.message();
   } else if (!target.recording_by.empty()) {

@@ -42,19 +42,22 @@ bool IsWithoutMspti(const std::vector<driver::DeviceFacts>& devices) {
   });
 }
 
-std::vector<agent::Capability> CapabilitiesOn(const std::vector<driver::DeviceFacts>& devices,
-                                              const std::vector<agent::Capability>& said) {
+const agent::Capability* FindReports(const std::vector<agent::Capability>& said) {
+  const auto found = std::ranges::find(said, kReports, &agent::Capability::kind);
+  return found == said.end() ? nullptr : &*found;
+}
+
+std::vector<agent::Capability> CapabilitiesOf(const std::vector<agent::Capability>& said, bool by_reports) {
   std::vector<agent::Capability> capabilities;
-  const auto reports = std::ranges::find(said, kReports, &agent::Capability::kind);
-  const bool without_mspti = IsWithoutMspti(devices);
+  const agent::Capability* const reports = FindReports(said);
   for (const agent::Capability& one : said) {
     if (one.kind == kReports) continue;
     agent::Capability& capability = capabilities.emplace_back(one);
     const auto kind = format::FindKind(one.kind);
-    if (!without_mspti || !kind || !IsFromMspti(*kind)) continue;
+    if (!by_reports || !kind || !IsFromMspti(*kind)) continue;
     if (*kind == Kind::kAgentMemory) {
       capability = {one.kind, false, kNotReported, false};
-    } else if (reports == said.end()) {
+    } else if (reports == nullptr) {
       capability = {one.kind, false,
                     "MSPTI does not support this node's chips, and this agent is older than what stands for "
                     "it: start the process again with this release's",

@@ -19,9 +19,13 @@ bool IsWithoutMspti(const std::vector<driver::DeviceFacts>& devices);
 // … but for this one, which they do not report: agent-memory.
 inline constexpr char kNotReported[] =
     "MSPTI does not support this node's chips, and CANN reports it to nobody else";
-// What an agent says it can record, by kinds as they are on this node.
-std::vector<agent::Capability> CapabilitiesOn(const std::vector<driver::DeviceFacts>& devices,
-                                              const std::vector<agent::Capability>& said);
+// Where reports are asked for on other chips.
+inline constexpr char kOnlyByMspti[] = "only MSPTI tells of it, and CANN's reports are recorded in its place";
+// What an agent says it can record: with kinds of MSPTI from MSPTI or, with `by_reports`, from what CANN's
+// modules report.
+std::vector<agent::Capability> CapabilitiesOf(const std::vector<agent::Capability>& said, bool by_reports);
+// What an agent says of those reports; nullptr: it is older than they are.
+const agent::Capability* FindReports(const std::vector<agent::Capability>& said);
 
 // A kind that can be asked for. Of another name: "unknown kind 'hmb'; did you mean hbm?", or every name that
 // there is.

@@ -13,6 +13,7 @@
 
 namespace profd::session {
 
+using agent::Reported;
 using base::Code;
 using base::Result;
 using base::Status;
@@ -48,6 +49,21 @@ Result<uint32_t> CallLevelsOf(const std::string& mode) {
 
 // As format::AgentKind counts.
 size_t AgentIndex(Kind kind) { return static_cast<size_t>(kind) - static_cast<size_t>(Kind::kAgentRange); }
+
+// "attributes" of agent-kernel, "parts" of agent-comm: the mode asks for what CANN's modules report.
+Result<Reported> ReportedOf(const KindRequest& request) {
+  if (request.kind == Kind::kAgentKernel) {
+    constexpr std::string_view kModes[] = {"", "tasks", "operators", "attributes"};
+    const auto mode = std::ranges::find(kModes, request.mode);
+    if (mode != std::end(kModes)) return static_cast<Reported>(mode - std::begin(kModes));
+    return Status{
+        Code::kInvalidArgument,
+        "agent-kernel:" + request.mode + ": agent-kernel knows the modes tasks, operators and attributes"};
+  }
+  if (request.kind != Kind::kAgentComm || request.mode.empty()) return Reported::kNothing;
+  if (request.mode == "parts") return Reported::kOperators;
+  return Status{Code::kInvalidArgument, "agent-comm:" + request.mode + ": agent-comm knows the mode parts"};
+}
 
 }  // namespace
 
@@ -255,12 +271,14 @@ Status Planner::PlanHostKind(const KindRequest& request, const KindTraits& kind)
 
 Status Planner::PlanAgentKind(const KindRequest& request) {
   const bool of_calls = request.kind == Kind::kAgentApi;
-  if (request.hz != 0 || (!request.mode.empty() && !of_calls)) {
+  const bool of_reports = request.kind == Kind::kAgentKernel || request.kind == Kind::kAgentComm;
+  if (request.hz != 0 || (!request.mode.empty() && !of_calls && !of_reports)) {
     return {Code::kInvalidArgument,
             Text(request.kind) + " comes from the process whenever something happens: ask for it without a " +
-                (of_calls ? "rate" : "mode or a rate")};
+                (of_calls || of_reports ? "rate" : "mode or a rate")};
   }
-  PROFD_ASSIGN_OR_RETURN(const uint32_t levels, CallLevelsOf(request.mode));
+  PROFD_RETURN_IF_ERROR(ReportedOf(request).status());
+  PROFD_ASSIGN_OR_RETURN(const uint32_t levels, CallLevelsOf(of_calls ? request.mode : ""));
   if (targets_.empty()) {
     return {Code::kInvalidArgument, Text(request.kind) +
                                         " needs a process: name it with --pid or --all-agents; profctl " +
@@ -272,12 +290,12 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
                       [pid](const ProcessFacts& facts) { return facts.pid == pid; });
     const std::string unit = "pid:" + std::to_string(pid);
     const auto skip = [&](std::string reason) { Skip(request.kind, unit, 0, std::move(reason)); };
-    if (request.kind == Kind::kAgentMemory && IsWithoutMspti(facts_.devices)) {
-      skip(kNotReported);
+    if (request.kind == Kind::kAgentMemory && WantedReports() != Reported::kNothing) {
+      skip(IsWithoutMspti(facts_.devices) ? kNotReported : kOnlyByMspti);
       continue;
     }
     if (!process.agent && process.agent_expected) {
-      StartAgentKind(request.kind, pid, Verdict::kPending, kNotRegistered, levels);
+      StartAgentKind(request.kind, pid, Verdict::kPending, kNotRegistered, levels, WantedReports());
       continue;
     }
     if (!process.agent) {
@@ -289,7 +307,10 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
       continue;
     }
     const AgentFacts& agent = *process.agent;
-    const std::vector<agent::Capability> capabilities = CapabilitiesOn(facts_.devices, agent.capabilities);
+    std::string instead;
+    const Reported reports = ReportsOf(agent, &instead);
+    const std::vector<agent::Capability> capabilities =
+        CapabilitiesOf(agent.capabilities, reports != Reported::kNothing);
     const auto known = std::find_if(
         capabilities.begin(), capabilities.end(),
         [&](const agent::Capability& capability) { return capability.kind == NameOf(request.kind); });
@@ -305,19 +326,44 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
       skip(known->reason);
     } else {
       StartAgentKind(request.kind, pid, known->later ? Verdict::kPending : Verdict::kStarted,
-                     known->later ? known->reason : "", levels);
+                     known->later                ? known->reason
+                     : IsFromMspti(request.kind) ? instead
+                                                 : "",
+                     levels, reports);
     }
   }
   return Status::Ok();
 }
 
-void Planner::StartAgentKind(Kind kind, pid_t pid, Verdict verdict, std::string reason, uint32_t levels) {
+// Of all kinds that are MSPTI's elsewhere: there is one receiver.
+Reported Planner::WantedReports() const {
+  Reported wanted = Reported::kNothing;
+  for (const KindRequest& request : wanted_) {
+    if (const Result<Reported> asked = ReportedOf(request); asked.ok()) wanted = std::max(wanted, *asked);
+  }
+  return wanted == Reported::kNothing && IsWithoutMspti(facts_.devices) ? Reported::kOperators : wanted;
+}
+
+// Where MSPTI knows the chips, it stands in for reports that somebody else receives. `instead` says so.
+Reported Planner::ReportsOf(const AgentFacts& agent, std::string* instead) const {
+  const Reported wanted = WantedReports();
+  if (wanted == Reported::kNothing || IsWithoutMspti(facts_.devices)) return wanted;
+  const agent::Capability* const reports = FindReports(agent.capabilities);
+  if (reports != nullptr && reports->available) return wanted;
+  *instead = "from MSPTI, without parts of collectives and attributes of operators: " +
+             (reports == nullptr ? "this agent is older than what records them: start the process again"
+                                 : reports->reason);
+  return Reported::kNothing;
+}
+
+void Planner::StartAgentKind(Kind kind, pid_t pid, Verdict verdict, std::string reason, uint32_t levels,
+                             Reported reports) {
   auto start = std::find_if(plan_.agents.begin(), plan_.agents.end(),
                             [pid](const AgentStart& start) { return start.pid == pid; });
   if (start == plan_.agents.end()) {
     start = plan_.agents.emplace(plan_.agents.end());
     start->pid = pid;
-    start->reports = IsWithoutMspti(facts_.devices);
+    start->reports = reports;
     start->kind_index.fill(kNoKind);
   }
   start->kinds.push_back(kind);

@@ -94,7 +94,8 @@ struct AgentStart {
   std::vector<format::Kind> kinds;
   bool announce = false;     // channels give way to it
   uint32_t call_levels = 0;  // of agent-api: agent::kCallLevels, by bit; 0 = all
-  bool reports = false;      // kinds of MSPTI are what CANN's modules report (IsWithoutMspti)
+  // Else kinds of MSPTI are what CANN's modules report.
+  agent::Reported reports = agent::Reported::kNothing;
   // By format::AgentKind: into Plan::kinds, kNoKind where it is not recorded.
   std::array<size_t, format::kAgentKinds> kind_index;
 };

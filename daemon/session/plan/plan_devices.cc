@@ -144,7 +144,8 @@ void Planner::LeaveTasksToAgents() {
       if (!process.open_devices.empty() && !Contains(process.open_devices, chosen.device->id)) continue;
       const auto records =
           std::find_if(plan_.agents.begin(), plan_.agents.end(), [&](const AgentStart& start) {
-            return start.pid == process.pid && !start.reports && Contains(start.kinds, Kind::kAgentKernel);
+            return start.pid == process.pid && start.reports == agent::Reported::kNothing &&
+                   Contains(start.kinds, Kind::kAgentKernel);
           });
       if (records == plan_.agents.end()) continue;
       if (plan_.kinds[records->kind_index[static_cast<size_t>(format::AgentKind::kKernel)]].verdict ==

@@ -56,7 +56,10 @@ class Planner {
   base::Status PlanHostKind(const KindRequest& request, const format::KindTraits& kind);
   base::Status PlanAgentKind(const KindRequest& request);
   // `levels`: of agent::Arm::call_levels.
-  void StartAgentKind(format::Kind kind, pid_t pid, Verdict verdict, std::string reason, uint32_t levels);
+  void StartAgentKind(format::Kind kind, pid_t pid, Verdict verdict, std::string reason, uint32_t levels,
+                      agent::Reported reports);
+  agent::Reported WantedReports() const;
+  agent::Reported ReportsOf(const AgentFacts& agent, std::string* instead) const;
   base::Status CheckSteps() const;
   base::Status CheckDomains() const;
   // Which data stay in a flight recorder's memory.

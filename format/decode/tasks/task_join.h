@@ -17,6 +17,9 @@ class TaskJoin {
  public:
   static constexpr uint64_t kSlackNs = 1'000'000;
 
+  // `by_number`: a task's number is of its device, not of its stream.
+  explicit TaskJoin(bool by_number = false) : by_number_(by_number) {}
+
   // `begin_ns`: when it was launched, wall clock.
   void Add(Launch&& launch, uint64_t wall_ns);
   // nullptr: nobody launched it, as far as is known. Good until the next call.
@@ -39,13 +42,16 @@ class TaskJoin {
     uint32_t first = kNone, last = kNone, ran = kNone;
   };
 
-  static uint64_t Key(uint32_t stream, uint32_t task) { return static_cast<uint64_t>(stream) << 32 | task; }
+  uint64_t Key(uint32_t stream, uint32_t task) const {
+    return by_number_ ? task : static_cast<uint64_t>(stream) << 32 | task;
+  }
   uint32_t Take();
   void Free(uint32_t node);
   void ForgetRun();
 
   Node& At(uint32_t node) { return blocks_[node / kBlock][node % kBlock]; }
 
+  const bool by_number_;
   std::vector<std::unique_ptr<Node[]>> blocks_;  // nodes stay where they are: moving them all costs
   uint32_t nodes_ = 0;
   uint32_t free_ = kNone;

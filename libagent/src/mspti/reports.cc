@@ -231,6 +231,12 @@ int OnDevice(const void* state, uint32_t bytes) {
   return 0;
 }
 
+// As the levels of the vendor's collector have them (hicann/runtime, prof_acl_mgr.cpp,
+// UpdateDataTypeConfigByProfLevel).
+uint64_t OperatorsOf(const From& from) {
+  return (from.only_tasks ? 0 : uint64_t{kTaskTimeL1}) | (from.attributes ? uint64_t{kTaskTimeL2} : 0);
+}
+
 struct Taken {
   Receiver what;
   void* receiver;
@@ -242,18 +248,18 @@ Taken Take(Receiver what, F receiver) {
 
 }  // namespace
 
-const char* Reports::Begin(uint32_t kinds, uint32_t call_levels, int wake) {
+const char* Reports::Begin(uint32_t kinds, const From& from, int wake) {
   if (const char* why = LoadRouter(&library_)) return why;
   if (IsMsptiLoaded()) return kMsptiReceives;
   if (IsCollecting(&library_)) return "the vendor's collector records this process";
   if (!g_numbers.Map()) return "no memory for what CANN reports";
   constexpr uint32_t kAcl = 1, kRuntime = 4;  // CallLevels of proto/profd/v1/agent.proto
   const auto wants = [kinds](abi::RecordKind kind) { return (kinds >> kind & 1U) != 0; };
-  const uint32_t levels = !wants(abi::kApi) ? 0 : call_levels == 0 ? ~0U : call_levels;
+  const uint32_t levels = !wants(abi::kApi) ? 0 : from.call_levels == 0 ? ~0U : from.call_levels;
   switches_ = kTaskTime;  // calls of the node level come with it
   if ((levels & kAcl) != 0) switches_ |= kCallsOfAcl;
   if ((levels & kRuntime) != 0) switches_ |= kCallsOfRuntime;
-  if (wants(abi::kKernel)) switches_ |= kTaskTimeL1 | kTracks;
+  if (wants(abi::kKernel)) switches_ |= kTracks | OperatorsOf(from);
   if (wants(abi::kComm)) switches_ |= kTaskTimeL1 | kTracks | kCollectives;
   on_ = 0;
 
@@ -294,13 +300,21 @@ void Reports::LookAtTexts() {
   });
 }
 
-bool Reports::Look() {
-  if (!taken_) return true;
+const char* Reports::Look() {
+  if (!taken_) return nullptr;
+  if (IsMsptiLoaded()) {
+    // It has put its own receivers in the place of some of ours, and may of all: none is touched any more.
+    // Ours stay behind and take nothing.
+    taken_ = false;
+    g_takes.store(false, std::memory_order_relaxed);
+    return "MSPTI was loaded: what CANN reported from then on is MSPTI's";
+  }
   LookAtDevices();
   LookAtTexts();
-  if (!IsCollecting(&library_)) return true;
+  if (!IsCollecting(&library_)) return nullptr;
+  on_ = 0;  // the modules obey who gave the latest command, which was not us
   End();
-  return false;
+  return "the vendor's collector began to record it: what CANN reported from then on is the collector's";
 }
 
 void Reports::End() {

@@ -1,5 +1,5 @@
-// What CANN's modules report of the process where MSPTI does not know the chips (310, 910, 310P): the calls
-// of its layers, and the operators and tasks that they launch.
+// What CANN's modules report of the process, where MSPTI does not know the chips (310, 910, 310P) or a
+// session asks for it: the calls of its layers, and the operators and tasks that they launch.
 //
 // The modules report through libprofapi.so, on the program's threads, to one receiver of each kind: to the
 // vendor's collector, or to whoever has registered (hicann/runtime, src/dfx/msprof/collector/dvvp/profapi,
@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "libagent/src/mspti/library.h"
+#include "libagent/src/mspti/source.h"
 
 namespace profd::agent::mspti {
 
@@ -22,10 +23,10 @@ extern const uint32_t kReportedKinds;  // NOLINT(bugprone-dynamic-static-initial
 class Reports {
  public:
   // From now on reports are recorded. nullptr, or why not. `wake`: rung when there is something to look at.
-  const char* Begin(uint32_t kinds, uint32_t call_levels, int wake);
+  const char* Begin(uint32_t kinds, const From& from, int wake);
   // Switches modules on for devices that the program has opened since, and asks for texts that reports refer
-  // to. False: the vendor's collector has begun to collect, and gets the reports from now on.
-  bool Look();
+  // to. nullptr, or who gets the reports from now on.
+  const char* Look();
   void End();
 
  private:

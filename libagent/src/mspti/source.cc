@@ -46,7 +46,7 @@ std::atomic<pid_t> g_pid;  // whose worker
 // Written by the attach thread before the worker starts, by the worker until it is kRunning or gone.
 uint32_t g_kinds;
 From g_from;
-std::atomic<bool> g_handed_over;  // to the vendor's collector
+std::atomic<const char*> g_handed_over;  // to whom; nullptr: to nobody
 bool g_any;
 MissingKinds g_missing;
 
@@ -275,9 +275,8 @@ void Rest(int ms) {
 
 void RunReports() {
   Reports reports;
-  const char* why = (g_kinds & kReportedKinds) == 0
-                        ? "CANN does not report it"
-                        : reports.Begin(g_kinds, g_from.call_levels, Own(kMsptiWakeFd).get());
+  const char* why = (g_kinds & kReportedKinds) == 0 ? "CANN does not report it"
+                                                    : reports.Begin(g_kinds, g_from, Own(kMsptiWakeFd).get());
   if (why != nullptr) {
     Add(&g_missing, kRecordKinds, why);
     return;
@@ -288,8 +287,7 @@ void RunReports() {
   if (!g_exit_handler.exchange(true)) ::on_exit(BeforeExit, nullptr);
   g_state.store(kRunning, std::memory_order_release);
   while (!g_stop.load(std::memory_order_acquire) && !g_exiting.load(std::memory_order_acquire)) {
-    if (!g_handed_over.load(std::memory_order_relaxed) && !reports.Look())
-      g_handed_over.store(true, std::memory_order_relaxed);
+    if (const char* to = reports.Look()) g_handed_over.store(to, std::memory_order_relaxed);
     Rest(kLookMs);
   }
   g_state.store(kStopping, std::memory_order_release);
@@ -342,7 +340,7 @@ Begun Start(uint32_t kinds, From from, int wait_ms, MissingKinds* missing) {
   g_kinds = kinds & (kRecordKinds | 1U << abi::kDeviceMark);
   g_from = from;
   g_any = false;
-  g_handed_over.store(false, std::memory_order_relaxed);
+  g_handed_over.store(nullptr, std::memory_order_relaxed);
   g_missing.count = 0;
   g_stop.store(false);
   g_pid.store(::getpid());
@@ -378,11 +376,7 @@ bool Stop() {
   return Await(kIdle, kStopWaitMs);
 }
 
-const char* WhyEnded() {
-  return g_handed_over.exchange(false, std::memory_order_relaxed)
-             ? "the vendor's collector began to record it: what CANN reported from then on is the collector's"
-             : nullptr;
-}
+const char* WhyEnded() { return g_handed_over.exchange(nullptr, std::memory_order_relaxed); }
 
 void ResetAfterFork() {
   g_state.store(kIdle, std::memory_order_relaxed);

@@ -34,6 +34,8 @@ enum class Begun : uint8_t {
 struct From {
   uint32_t call_levels = 0;  // proto: CallLevels; 0 = all
   bool reports = false;      // of CANN's modules, without MSPTI
+  bool only_tasks = false;   // … without operators
+  bool attributes = false;   // … and their attributes
 };
 // Starts the worker for those of the kinds that are MSPTI's, and waits so long until it has subscribed.
 // **Thread:** the attach thread, as of the rest.

@@ -10,12 +10,21 @@
 namespace profd::sim {
 namespace {
 
-// How the scheduler's log names a kind of task: cores, vector cores, and who does the communication (CCU of a
-// 950, SDMA else).
-uint32_t LoggedType(const Chip& chip, Task::Kind kind) {
-  if (kind == Task::Kind::kAic) return 0;
-  if (chip.is_950()) return kind == Task::Kind::kAiv ? 1 : 16;
-  return kind == Task::Kind::kAiv ? 2 : 11;
+// How the scheduler's log names a kind of task: cores, vector cores, and what a part of a collective is.
+uint32_t LoggedType(const Chip& chip, const Task& task) {
+  constexpr uint32_t kNotifyRecord = 6, kNotifyWait = 7, kSdma = 11, kCcu = 16;
+  if (task.kind == Task::Kind::kAic) return 0;
+  if (task.kind == Task::Kind::kAiv) return chip.is_950() ? 1 : 2;
+  switch (TaskStory::PartKind(chip, task)) {
+    case TaskStory::Part::kNotified:
+      return kNotifyWait;
+    case TaskStory::Part::kNotifies:
+      return kNotifyRecord;
+    case TaskStory::Part::kByCcu:
+      return kCcu;
+    default:
+      return kSdma;
+  }
 }
 
 // Channel 50.
@@ -39,7 +48,7 @@ class StarsLogProducer : public TaskProducer {
     const auto type =
         static_cast<uint32_t>(event.end ? format::StarsLogType::kEnd : format::StarsLogType::kStart);
     record.header =
-        static_cast<uint16_t>(type | (count_++ & 0xF) << 6 | LoggedType(*env_.chip, event.task.kind) << 10);
+        static_cast<uint16_t>(type | (count_++ & 0xF) << 6 | LoggedType(*env_.chip, event.task) << 10);
     record.magic = format::kStarsMagic;
     record.stream = event.task.stream;
     record.task = event.task.id;

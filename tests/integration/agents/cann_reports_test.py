@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Chips that MSPTI does not know: the agent receives what CANN's modules report, so that tasks have names, types and shapes
-and calls are there, as in the vendor's own directories."""
+"""The agent receives what CANN's modules report, so that tasks have names, types and shapes and calls and parts of collectives
+are there, as in the vendor's own directories: on chips that MSPTI does not know, and on the others for msprof."""
 import collections
 import contextlib
+import json
 import os
 import pathlib
+import shutil
 import sqlite3
 import subprocess
 import sys
 import unittest
 
 import harness
+import own_folder
 from cann_reports import WHILE_ASKED, ReportingTest
-from harness import OK, PARTIAL_LOSS, PARTLY_STARTED
+from harness import OK, PARTIAL_LOSS, PARTLY_STARTED, USAGE
 
 
 class CannReportsTest(ReportingTest):
@@ -30,6 +33,129 @@ class CannReportsTest(ReportingTest):
                                  {"acl", "model", "node", "runtime"} | ({"communication"} if chip != "310" else set()), calls)
                 self.assertTrue({"aclnnMatmul", "launch", "KernelLaunch"} <= {row["API Name"] for row in calls}, calls)
                 self.check_operators(types)
+
+    def test_a_program_where_mspti_knows_the_chip(self):
+        """msprof records there, too, what CANN reports, and the log of tasks goes on beside it: no kernel stands twice."""
+        for chip in ("910B", "310B", "950"):
+            with self.subTest(chip=chip):
+                daemon = self.daemon_of(chip)
+                result = self.msprof("--ascendcl=on", "--runtime-api=on", "--hccl=on", "--task-time=l2")
+                self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+                self.assertNotIn("not collected", result.err)
+                self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
+                kinds = {kind["kind"]: kind for kind in own_folder.manifest(self.directory)["kinds"]}
+                for kind in ("task", "agent-kernel", "agent-comm", "agent-api"):
+                    self.assertEqual(kinds[kind]["verdict"], "started", kinds)
+                    self.assertNotIn("made way", kinds[kind]["reason"])
+                self.check_operators({"AI_CORE", "AI_VECTOR_CORE"}, chip)
+                operators = self.table("op_summary")
+                places = [(row["Device_id"], row["Stream ID"], row["Task Start Time(us)"]) for row in operators]
+                self.assertEqual(len(places), len(set(places)))
+                kernels = [row for row in operators if row["OP Type"] in ("MatMul", "ApplyAdam")]
+                self.assertEqual({row["OP State"] for row in kernels}, {"dynamic"})
+                self.assertEqual({row["HF32 Eligible"] for row in kernels if row["OP Type"] == "MatMul"}, {"YES", "NO"})
+                self.assertEqual({row["Mix Block Num"] for row in kernels}, {"0"})
+                self.check_database(daemon, chip)
+                self.check_lanes(chip)
+
+    def check_database(self, daemon, chip):
+        """Parts of collectives, and attributes of operators."""
+        self.assertEqual(daemon.ctl("export", self.directory, "--format", "db").code, OK)
+        [path] = self.directory.glob("msprof_*.db")
+        with contextlib.closing(sqlite3.connect(path)) as tables:
+            parts = tables.execute(
+                "SELECT n.value, planeId, g.value, notifyId, srcRank, dstRank, t.name, l.name, size, bandwidth, deviceId "
+                "FROM COMMUNICATION_TASK_INFO c JOIN TASK USING(globalTaskId) JOIN STRING_IDS n ON n.id = c.taskType "
+                "JOIN STRING_IDS g ON g.id = groupName JOIN ENUM_HCCL_TRANSPORT_TYPE t ON t.id = transportType "
+                "JOIN ENUM_HCCL_LINK_TYPE l ON l.id = linkType").fetchall()
+            collectives = tables.execute("SELECT count(*) FROM COMMUNICATION_OP").fetchone()[0]
+            attributes = tables.execute(
+                "SELECT DISTINCT a.value FROM COMPUTE_TASK_INFO JOIN STRING_IDS a ON a.id = attrInfo").fetchall()
+        names = {"Ccu"} if chip == "950" else {"Notify_Wait", "Memcpy", "Reduce_Inline", "Notify_Record"}
+        self.assertEqual({part[0] for part in parts}, names)
+        self.assertGreater(len(parts), 200)
+        # Four parts make one; the first may have been launched before the modules were switched on.
+        self.assertTrue(4 * collectives - 8 <= len(parts) <= 4 * collectives, (len(parts), collectives))
+        for name, plane, group, notify, source, target, transport, link, size, bandwidth, device in parts:
+            notifies = name.startswith("Notify")
+            self.assertEqual((plane, group, source, target, transport, link, size),
+                             (0, "group_world", device, 1 - device, *(("UB", "UB") if chip == "950" else ("SDMA", "HCCS")), 0 if notifies else 2 << 20))
+            self.assertEqual(0 < int(notify) < 1 << 32, notifies, notify)
+            self.assertEqual(bandwidth > 0, not notifies)
+        self.assertTrue({(f"attr_0:{at}|attr_1:false",) for at in range(40)} <= set(attributes), sorted(attributes))
+
+    def check_lanes(self, chip):
+        [timeline] = self.directory.glob("mindstudio_profiler_output/msprof_*.json")
+        events = json.loads(timeline.read_text(encoding="utf-8"))
+        lanes = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        self.assertTrue({"Plane 0"} <= lanes, lanes)
+        self.assertTrue(any("group_world" in lane or lane.startswith("Group 0") for lane in lanes), lanes)
+        part = next(event for event in events if event["name"] == ("Ccu" if chip == "950" else "Memcpy") and "src rank" in event.get("args", {}))
+        self.assertTrue({"notify_id", "src rank", "dst rank", "transport type", "size(Byte)", "link type", "bandwidth(GB/s)"} <= set(part["args"]), part)
+
+    def test_levels_of_tasks(self):
+        """What the vendor's collector switches on for them."""
+        for level, types, attributes in (("l0", {"N/A"}, set()), ("l1", {"MatMul", "ApplyAdam"}, {""})):
+            with self.subTest(level=level):
+                self.daemon_of("910B")
+                result = self.msprof(f"--task-time={level}")
+                self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+                found = {row["OP Type"] for row in self.table("op_summary")} if level == "l1" else {"N/A"}
+                self.assertTrue(types <= found, found)
+                self.assertEqual(bool(list(self.directory.glob("host/data/*node_basic_info*"))), level != "l0")
+                self.assertEqual(bool(list(self.directory.glob("host/data/*hccl_info*"))), level != "l0")
+                self.assertFalse(list(self.directory.glob("host/data/*node_attr_info*")))
+
+    def test_with_mspti_in_the_program(self):
+        """It receives what CANN reports, so kernels are its own, and what it lacks is said."""
+        daemon = self.daemon_of("910B")
+        for options, preload in ((("--task-memory=on",), ""), ((), str(self.folder / "lib64" / "libmspti.so"))):
+            with self.subTest(options=options):
+                shutil.rmtree(self.folder / "output", ignore_errors=True)
+                result = self.msprof("--ascendcl=on", "--hccl=on", "--task-time=l2", *options, preload=preload)
+                self.assertEqual(result.code, PARTLY_STARTED, result)
+                self.assertRegex(result.err, "--task-time: not collected: attributes of operators: MSPTI")
+                self.assertRegex(result.err, "--hccl: not collected: parts of collectives: MSPTI")
+                kinds = {kind["kind"]: kind for kind in own_folder.manifest(self.directory)["kinds"]}
+                self.assertEqual(kinds["agent-kernel"]["verdict"], "started", kinds)
+                self.assertEqual("agent-memory" in kinds, bool(options))
+                self.assertFalse(list(self.directory.glob("host/data/*task_track*")))
+                self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
+
+    def test_mspti_that_is_loaded_later(self):
+        """It is not displaced: it has what CANN reports from then on, and the session says so."""
+        daemon = self.daemon_of("910B")
+        program = self.folder / "loads.py"
+        program.write_text("import ctypes, os, sys\n"
+                           "for line in sys.stdin:\n"
+                           "    ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/' + line.strip())\n"
+                           "    print('loaded', flush=True)\n")
+        job = subprocess.Popen([str(harness.PROFCTL), "run", "--", sys.executable, str(program)], text=True, env=self.environment,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.ends_with_the_test(job)
+        self.registered(daemon, job.pid)
+
+        def load(name):
+            job.stdin.write(name + "\n")
+            job.stdin.flush()
+            self.assertEqual(job.stdout.readline(), "loaded\n")
+
+        load("libprofapi.so")
+        session = daemon.begin("--pid", job.pid, "--task-time=l2")
+
+        def kernels():
+            [kind] = [kind for kind in daemon.status(session["session"])["kinds"] if kind["kind"] == "agent-kernel"]
+            return kind
+
+        harness.wait_until(lambda: kernels()["records"] > 0, "reports")
+        load("libmspti.so")
+        stopped = daemon.end(session["session"])
+        self.assertIn("MSPTI was loaded: what CANN reported from then on is MSPTI's", " ".join(stopped["degraded"]), stopped)
+        # From now on MSPTI stands in for what it receives.
+        session = daemon.begin("--pid", job.pid, "--task-time=l2")
+        harness.wait_until(lambda: kernels()["verdict"] == "started" and kernels()["records"] > 0, "kernels of MSPTI")
+        self.assertRegex(kernels()["reason"], "from MSPTI, without parts of collectives and attributes of operators: MSPTI is loaded")
+        daemon.end(session["session"])
 
     def test_a_receiver_that_is_there_is_left_alone(self):
         """There is one receiver in a process: neither MSPTI nor the vendor's collector is displaced."""
@@ -124,6 +250,28 @@ class CannReportsTest(ReportingTest):
         groups = {row["Op Name"].split("__")[0] for row in self.table("op_summary") if "hcom" in row["Op Name"]}
         self.assertEqual(groups, {"hcom_allReduce_"[:-1]})
 
+    def test_modes_of_a_session(self):
+        """Any session can have what CANN reports where MSPTI knows the chip."""
+        daemon = self.daemon_of("910B")
+        job = self.job_with_cann(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "task,agent-kernel:attributes,agent-comm:parts,agent-api")
+
+        def recorded():
+            kinds = {kind["kind"]: kind for kind in daemon.status(session["session"])["kinds"]}
+            return kinds["agent-kernel"]["records"] > 1000 and kinds["agent-comm"]["records"] > 200
+
+        harness.wait_until(recorded, "reports")
+        self.directory = pathlib.Path(daemon.end(session["session"])["directory"])
+        self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
+        self.assertEqual(daemon.ctl("export", self.directory).code, OK)
+        self.check_operators({"AI_CORE", "AI_VECTOR_CORE"})
+        self.check_database(daemon, "910B")
+        self.check_lanes("910B")
+        for wrong in ("agent-kernel:all", "agent-comm:operators"):
+            result = daemon.ctl("start", "--pid", job.pid, "--collect", wrong)
+            self.assertEqual(result.code, USAGE, result)
+            self.assertIn("knows the mode", result.err)
+
     def test_what_takes_the_time(self):
         self.daemon_of("310P")
         environment = dict(self.environment, TMPDIR=str(self.folder))
@@ -133,7 +281,7 @@ class CannReportsTest(ReportingTest):
         self.assertIn(done.returncode, (OK, PARTIAL_LOSS), done.stdout + done.stderr)
         self.assertIn("data: kernels, collectives, calls", done.stdout)
 
-    def check_operators(self, types):
+    def check_operators(self, types, chip=""):
         operators = self.table("op_summary")
         known = [row for row in operators if row["OP Type"] != "N/A"]
         # What ran before the modules were switched on has no launch.
@@ -145,9 +293,10 @@ class CannReportsTest(ReportingTest):
         for row in kernels:
             if row["OP Type"] != "MatMul":
                 continue
-            # The first dimension is the task's place in its step of 48; the id is what 16 bits hold of its number.
+            # The first dimension is the task's place in its step of 48; the id is what 16 bits hold of its number, on a 950 the
+            # upper ones.
             rows = int(row["Input Shapes"].strip('"').split(",")[0])
-            self.assertEqual((rows - 1 - int(row["Task ID"])) % 16, 0, row)
+            self.assertEqual((rows - 1 - (int(row["Task ID"]) >> (16 if chip == "950" else 0))) % 16, 0, row)
             self.assertEqual(row["Input Shapes"].strip('"'), f"{rows},1024;1024,4096", row)
             self.assertEqual(row["Output Shapes"].strip('"'), f"{rows},4096", row)
             self.assertEqual(row["Input Data Types"], "FLOAT16;FLOAT16", row)

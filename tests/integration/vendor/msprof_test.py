@@ -195,22 +195,24 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(self.of_a_program("--ai-core=on", "--aic-mode=sample-based"), {**TASKS, **CORES})
 
     def test_a_program_with_cann(self):
-        """Its kernels are told by MSPTI, which then holds the channels of the task log; the rest runs as without."""
+        """Everything on the device is as without."""
         with tempfile.TemporaryDirectory() as folder:
             libraries = pathlib.Path(folder, "lib64")
             libraries.mkdir()
             for name in ("libmspti.so", "libprofapi.so"):
                 (libraries / name).symlink_to(harness.PLAIN_BUILD / "sim" / name)
             pathlib.Path(folder, "sim.yaml").write_text("mspti: {auto: true}\n")
-            started = self.of_a_program(f"--environment=ASCEND_HOME_PATH={folder};PROFD_SIM_CONFIG={folder}/sim.yaml;"
-                                        f"LD_PRELOAD={libraries}/libprofapi.so")
-            self.assertEqual(started, PROGRAM)
-        kinds = {kind["kind"]: kind for kind in own_folder.manifest(self.directory)["kinds"]}
-        self.assertIn("made way for agent-kernel", kinds["task"]["reason"])
-        self.assertEqual(kinds["agent-kernel"]["verdict"], "started")
-        for copy in ("device_0", "host"):
-            sample = json.loads((self.directory / copy / "sample.json").read_text())
-            self.assertEqual((sample["profMode"], sample["prof_level"], sample["stars_acsq_task"]), ("", "level1", "on"))
+            for memory, reason in (("off", ""), ("on", "made way for agent-kernel")):
+                started = self.of_a_program(f"--environment=ASCEND_HOME_PATH={folder};PROFD_SIM_CONFIG={folder}/sim.yaml;"
+                                            f"LD_PRELOAD={libraries}/libprofapi.so", f"--task-memory={memory}")
+                self.assertEqual(started, PROGRAM)
+                kinds = {kind["kind"]: kind for kind in own_folder.manifest(self.directory)["kinds"]}
+                self.assertIn(reason, kinds["task"]["reason"])
+                self.assertEqual("made way" in kinds["task"]["reason"], bool(reason))
+                self.assertEqual(kinds["agent-kernel"]["verdict"], "started")
+                for copy in ("device_0", "host"):
+                    sample = json.loads((self.directory / copy / "sample.json").read_text())
+                    self.assertEqual((sample["profMode"], sample["prof_level"], sample["stars_acsq_task"]), ("", "level1", "on"))
 
     def test_firmware_of_the_scheduler(self):
         self.assertEqual(self.of_a_program("--task-tsfw=on"), {**PROGRAM, 44: "14 0 0 0 0 0 1 87000001 1"})
@@ -373,7 +375,8 @@ class MsprofTest(harness.ProfdTest):
                 directory = self.saved(result)
                 [calls] = directory.glob("mindstudio_profiler_output/api_statistic_*.csv")
                 with calls.open(encoding="utf-8", newline="") as file:
-                    self.assertEqual({row["Level"] for row in csv.DictReader(file)}, {"acl", "node"} | ({"runtime"} if runtime else set()))
+                    self.assertEqual({row["Level"] for row in csv.DictReader(file)},
+                                     {"acl", "node", "model", "communication"} | ({"runtime"} if runtime else set()))
                 kinds = self.agent_kinds(directory)
                 for kind in ("agent-kernel", "agent-api"):
                     self.assertEqual(kinds[kind]["verdict"], "started", kinds)
@@ -383,18 +386,22 @@ class MsprofTest(harness.ProfdTest):
                 if command[1] != waits:
                     query = self.daemon.ctl("query", directory).out
                     self.assertRegex(query, r"process \d+ python3")
-                # The task log was there until the agent needed its channels, and was given back.
+                # The task log goes on.
                 tasks = [kind for kind in own_folder.manifest(directory)["kinds"]
                          if kind["kind"] == "task"]
-                self.assertEqual([kind["verdict"] for kind in tasks], ["started"] * 2, tasks)
-                for kind in tasks:
-                    self.assertIn("made way for agent-kernel", kind["reason"])
+                self.assertEqual([(kind["verdict"], kind["reason"]) for kind in tasks], [("started", "")] * 2, tasks)
 
     def test_memory_of_a_program(self):
+        """MSPTI tells of it, and then of the kernels: the task log was there until the agent needed its channels."""
         environment, program = self.cann()
         result = self.msprof(f"--output={self.output}", "--task-memory=on", sys.executable, program, self.output, env=environment)
         self.went(result)
-        memory = self.agent_kinds(self.saved(result))["agent-memory"]
+        directory = self.saved(result)
+        memory = self.agent_kinds(directory)["agent-memory"]
+        tasks = [kind for kind in own_folder.manifest(directory)["kinds"] if kind["kind"] == "task"]
+        self.assertEqual([kind["verdict"] for kind in tasks], ["started"] * 2, tasks)
+        for kind in tasks:
+            self.assertIn("made way for agent-kernel", kind["reason"])
         self.assertEqual(memory["verdict"], "started", memory)
         self.assertGreater(memory["records"], 0)
 

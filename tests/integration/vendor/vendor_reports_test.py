@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
-"""What CANN's modules reported to the agent on chips that MSPTI does not know, in our exports and in those of the vendor's parser,
-which reads the same directory: the same rows. Needs a checkout of it (tests/support/vendor_tools.py)."""
+"""What CANN's modules reported to the agent, in our exports and in those of the vendor's parser, which reads the same directory:
+the same rows. Needs a checkout of it (tests/support/vendor_tools.py), of collectives with its library."""
 import collections
+import contextlib
 import csv
 import shutil
+import sqlite3
 import unittest
 
 import vendor_tools
 from cann_reports import ReportingTest
 from harness import OK, PARTIAL_LOSS
-from vendor_tools import OUTPUT, needs_parser
+from vendor_collectives_test import QUERIES
+from vendor_tools import OUTPUT, needs_library, needs_parser
 
 # What it has where we have another word for the same, or more digits.
-COLUMNS = ("Device_id", "Task ID", "Stream ID", "Op Name", "OP Type", "OP State", "Task Type", "Block Num", "Input Shapes",
+COLUMNS = ("Device_id", "Task ID", "Stream ID", "Op Name", "OP Type", "OP State", "Task Type", "Block Num", "Mix Block Num",
+           "HF32 Eligible", "Input Shapes",
            "Input Data Types", "Input Formats", "Output Shapes", "Output Data Types", "Output Formats")
+ATTRIBUTES = ("SELECT n.value, a.value, count(*) FROM COMPUTE_TASK_INFO JOIN STRING_IDS n ON n.id = name JOIN STRING_IDS a ON a.id = attrInfo "
+              "WHERE a.value NOT IN ('', 'N/A') GROUP BY 1, 2")
 
 
 @needs_parser
@@ -26,14 +32,38 @@ class VendorReportsTest(ReportingTest):
         with found[0].open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
 
-    def test_the_same_operators_and_calls(self):
-        for chip in ("310P", "910", "310"):
+    def record(self, chip):
+        """A program of each chip; the directory for the vendor's parser."""
+        daemon = self.daemon_of(chip)
+        result = self.msprof("--ascendcl=on", "--runtime-api=on", "--hccl=on", "--task-time=l2")
+        self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+        theirs = self.folder / "theirs" / self.directory.name
+        shutil.copytree(self.directory, theirs, ignore=shutil.ignore_patterns("mindstudio_profiler_output", "msprof_*.db"))
+        return daemon, theirs
+
+    @needs_library
+    def test_the_same_parts_of_collectives_and_attributes(self):
+        for chip in ("910B", "310B", "950"):
             with self.subTest(chip=chip):
-                self.daemon_of(chip)
-                result = self.msprof("--ascendcl=on", "--runtime-api=on", "--hccl=on")
-                self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
-                theirs = self.folder / "theirs" / self.directory.name
-                shutil.copytree(self.directory, theirs, ignore=shutil.ignore_patterns("mindstudio_profiler_output", "msprof_*.db"))
+                daemon, theirs = self.record(chip)
+                run = vendor_tools.parse(theirs, "export", "db")
+                self.assertEqual((run.code, run.errors), (0, []), run)
+                ours = self.folder / "ours"
+                self.assertEqual(daemon.ctl("export", self.directory, "--format", "db", "--vendor-compatible", "--out", ours).code, OK)
+                [their], [our] = theirs.glob("msprof_*.db"), ours.rglob("msprof_*.db")
+                rows = []
+                for path in (their, our):
+                    with contextlib.closing(sqlite3.connect(path)) as tables:
+                        rows.append([sorted(tables.execute(query).fetchall()) for query in (*QUERIES[:2], ATTRIBUTES)])
+                for query, of_theirs, of_ours in zip((*QUERIES[:2], ATTRIBUTES), *rows):
+                    with self.subTest(query):
+                        self.assertGreater(len(of_theirs), 40)
+                        self.assertEqual(of_ours, of_theirs)
+
+    def test_the_same_operators_and_calls(self):
+        for chip in ("310P", "910", "310", "910B", "310B", "950"):
+            with self.subTest(chip=chip):
+                _, theirs = self.record(chip)
                 for what in ("summary", "timeline"):
                     run = vendor_tools.parse(theirs, "export", what)
                     self.assertEqual((run.code, run.errors), (0, []), run)

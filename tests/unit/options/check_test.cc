@@ -150,7 +150,8 @@ TEST(OptionWishes, Kinds) {
   EXPECT_EQ(Kinds({{"task-time", "on"}, {"task-tsfw", "on"}, {kSomeProcess, "yes"}}),
             "task:firmware=0 agent-kernel=0 agent-comm=0 ccu-task=0 ccu=0");
   EXPECT_EQ(Kinds({{"task-time", "l0"}, {kSomeProcess, "yes"}}), "task=0 agent-kernel=0");
-  EXPECT_EQ(Kinds({{"task-time", "l3"}, {kSomeProcess, "yes"}}), "task=0 agent-kernel=0 agent-comm=0");
+  EXPECT_EQ(Kinds({{"task-time", "l3"}, {kSomeProcess, "yes"}}),
+            "task=0 agent-kernel:attributes=0 agent-comm:parts=0");
   EXPECT_THAT(Kinds({{"task-time", "l2"}, {kSomeProcess, "yes"}}), HasSubstr(" ccu=0"));
   EXPECT_EQ(Kinds({{"sys-interconnection-profiling", "on"}}), "pcie=50 hccs=50 ub=50 soc-profile=50");
   EXPECT_THAT(Kinds({{"sys-interconnection-profiling", "on"}, {"sys-io-profiling", "on"}}),
@@ -174,10 +175,40 @@ TEST(OptionWishes, Kinds) {
 TEST(OptionWishes, LevelsOfTasksSayWhatTheyLack) {
   for (const char* level : {"on", "off", "l0", "l1"})
     EXPECT_THAT(Remarks({{"task-time", level}, {kSomeProcess, "yes"}}), ElementsAre()) << level;
-  for (const char* level : {"l2", "l3"})
-    EXPECT_THAT(Remarks({{"task-time", level}, {kSomeProcess, "yes"}}),
-                ElementsAre(HasSubstr("unmet task-time: not collected: attributes of operators")))
-        << level;
+  EXPECT_THAT(Remarks({{"task-time", "l2"}, {kSomeProcess, "yes"}}), ElementsAre());
+  EXPECT_THAT(Remarks({{"task-time", "l3"}, {kSomeProcess, "yes"}}),
+              ElementsAre(HasSubstr("unmet task-time: not collected: what PyPTO reports")));
+  // MSPTI in the process receives what CANN reports, where it knows the chip.
+  const auto no_attributes = HasSubstr("unmet task-time: not collected: attributes of operators");
+  EXPECT_THAT(Remarks({{"task-time", "l2"}, {"mspti", "yes"}, {kSomeProcess, "yes"}}),
+              ElementsAre(no_attributes));
+  const Given with_memory = {
+      {"task-time", "l2"}, {"hccl", "on"}, {"task-memory", "on"}, {kSomeProcess, "yes"}};
+  EXPECT_THAT(Remarks(with_memory),
+              ElementsAre(HasSubstr("unmet hccl: not collected: parts of collectives"), no_attributes));
+  EXPECT_THAT(Remarks(with_memory, k310P), ElementsAre());
+}
+
+TEST(OptionWishes, ReportsOfCannStandForMspti) {
+  const auto kinds = [](Given given, Chips chips = k910B) {
+    given.emplace(kSomeProcess, "yes");
+    return Kinds(given, chips);
+  };
+  const std::string by_mspti = "task=0 agent-kernel=0 agent-comm=0 ccu-task=0 ccu=0";
+  EXPECT_EQ(kinds({{"task-time", "on"}, {"msprof", "yes"}}),
+            "task=0 agent-kernel:operators=0 agent-comm:parts=0 ccu-task=0 ccu=0");
+  EXPECT_EQ(kinds({{"task-time", "l0"}, {"msprof", "yes"}}), "task=0 agent-kernel:tasks=0");
+  EXPECT_THAT(kinds({{"task-time", "l2"}, {"msprof", "yes"}}), HasSubstr("agent-kernel:attributes=0"));
+  EXPECT_EQ(kinds({{"task-time", "off"}, {"hccl", "on"}, {"msprof", "yes"}}), "agent-comm:parts=0");
+  EXPECT_EQ(kinds({{"task-time", "on"}, {"mspti", "yes"}, {"msprof", "yes"}}), by_mspti);
+  EXPECT_THAT(kinds({{"task-time", "on"}, {"task-memory", "on"}, {"msprof", "yes"}}),
+              HasSubstr("agent-kernel=0"));
+  EXPECT_THAT(kinds({{"task-time", "on"}, {"task-memory", "on"}, {"msprof", "yes"}}, k310P),
+              HasSubstr("agent-kernel:operators=0"));
+  // Beside profctl's own words for what MSPTI lacks.
+  EXPECT_EQ(kinds({{"task-time", "on"}}), by_mspti);
+  EXPECT_EQ(kinds({{"hccl", "on"}}), "agent-comm:parts=0");
+  EXPECT_THAT(kinds({{"task-time", "l2"}}), HasSubstr("agent-kernel:attributes=0 agent-comm:parts=0"));
 }
 
 TEST(OptionWishes, WhatIsNotHadIsSaid) {

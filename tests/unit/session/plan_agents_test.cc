@@ -13,6 +13,7 @@
 namespace profd::session {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -111,6 +112,58 @@ TEST(Plan, TasksAreLeftToAnAgentThatRecordsKernels) {
   EXPECT_NE(found["device:1"], "");
 }
 
+// Where it does, they are if a session asks for it and nobody else in the process receives them.
+TEST(Plan, ReportsAreRecordedWhereTheyAreAskedFor) {
+  NodeFacts facts = TwoDevices(Chip::k910B);
+  facts.processes[0].agent = Agent();
+  std::vector<agent::Capability>& said = facts.processes[0].agent->capabilities;
+  for (agent::Capability& capability : said) capability = {capability.kind, true, ""};
+  said.push_back({"reports", true, ""});
+  SessionSpec spec;
+  spec.pids = {42};
+  spec.devices = {0, 1};
+  for (const Kind kind : {Kind::kTask, Kind::kAgentKernel, Kind::kAgentApi, Kind::kAgentMemory})
+    spec.kinds.push_back({kind, "", 0});
+  base::Result<Plan> plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kNothing);
+  EXPECT_EQ(Find(*plan, "task", "device:0").verdict, Verdict::kSkipped);
+
+  spec.kinds[1].mode = "attributes";
+  plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kAttributes);
+  EXPECT_EQ(Find(*plan, "task", "device:0").verdict, Verdict::kStarted) << "no kernel stands twice";
+  EXPECT_THAT(Find(*plan, "agent-memory", "pid:42").reason, HasSubstr("only MSPTI tells of it"));
+
+  said.back() = {"reports", false, "somebody else receives them"};
+  plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kNothing);
+  EXPECT_EQ(Find(*plan, "task", "device:0").verdict, Verdict::kSkipped);
+  EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").verdict, Verdict::kStarted);
+  EXPECT_THAT(Find(*plan, "agent-kernel", "pid:42").reason,
+              AllOf(HasSubstr("from MSPTI, without parts of collectives"), HasSubstr("somebody else")));
+
+  said.back() = {"reports", true, ""};
+  spec.kinds[1].mode = "all";
+  EXPECT_THAT(MakePlan(spec, facts).status().message(), HasSubstr("modes tasks, operators and attributes"));
+  spec.kinds[1].mode = "tasks";
+  spec.kinds.push_back({Kind::kAgentComm, "parts", 0});
+  plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kOperators);
+
+  spec.kinds.pop_back();
+  spec.kinds[1].mode = "attributes";
+  facts.processes[0].agent.reset();
+  facts.processes[0].agent_expected = true;
+  plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kAttributes);
+  for (const ChannelStart& channel : plan->channels) EXPECT_TRUE(channel.gives_way.empty());
+}
+
 // Where MSPTI does not know the chips its kinds are what CANN reports, and the task log stays.
 TEST(Plan, ReportsStandForMsptiOnItsOtherChips) {
   for (const Chip chip : {Chip::k310, Chip::k910, Chip::k310P, Chip::k910_96}) {
@@ -131,7 +184,7 @@ TEST(Plan, ReportsStandForMsptiOnItsOtherChips) {
     said.push_back({"reports", true, ""});
     plan = MakePlan(spec, facts);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_TRUE(plan->agents.at(0).reports);
+    EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kOperators);
     EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kStarted);
     EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").verdict, Verdict::kStarted);
     EXPECT_EQ(Find(*plan, "agent-memory", "pid:42").verdict, Verdict::kSkipped);

@@ -70,9 +70,11 @@ agent::DrainTarget Recordings::TargetFor(const MemberPtr& member) {
   target.lanes_spec = SpecOf(manifest.lanes_file, "agent-lanes", false, part->stats);
   target.names_spec = SpecOf(manifest.names_file, "agent-names", true, part->stats);
   target.stats = part->stats;
-  if (setup_.starts[member->start].reports && reports_ == nullptr)
-    reports_ = std::make_shared<agent::ReportFiles>(sink_.trace, kFirstReports, sink_.counter_mhz);
-  if (setup_.starts[member->start].reports) target.reports = reports_;
+  if (setup_.starts[member->start].reports != agent::Reported::kNothing) {
+    if (reports_ == nullptr)
+      reports_ = std::make_shared<agent::ReportFiles>(sink_.trace, kFirstReports, sink_.counter_mhz);
+    target.reports = reports_;
+  }
   next_stream_ += 2;
   member->part = part;
   parts_.push_back(std::move(part));

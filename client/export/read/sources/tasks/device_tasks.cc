@@ -53,6 +53,8 @@ DeviceTasks::DeviceTasks(const Capture& capture, const Side& side, const Wanted&
     : side_(side),
       sinks_(sinks),
       pid_(pid),
+      numbers_tasks_(format::Is950(side.facts.chip)),
+      join_(numbers_tasks_),
       spans_(*sinks.spans, *sinks.texts, "task"),
       comm_(spans_, side.facts.device),
       yes_(sinks.texts->Intern("YES")),
@@ -296,9 +298,10 @@ void DeviceTasks::GiveNameless(const DeviceTask& task, uint64_t begin_ns, uint64
   spans_.AddDetail().context = task.context;
 }
 
-void DeviceTasks::Give(const DeviceTask& task, uint64_t begin_ns, const format::TaskCounters* counters) {
+void DeviceTasks::Give(DeviceTask task, uint64_t begin_ns, const format::TaskCounters* counters) {
   const uint64_t end_ns = std::max(begin_ns, context_.DeviceTicksToWall(task.end_ticks));
   const Launch* launch = join_.Find(task, begin_ns);
+  if (launch != nullptr) task.stream = launch->stream;
   if (launch == nullptr && by_ai_cpus_ && by_ai_cpus_->AddTask(task, begin_ns, end_ns)) return;
   format::Span& span = AddSpan(task, begin_ns, end_ns);
   format::TaskDetail& detail = spans_.AddDetail();

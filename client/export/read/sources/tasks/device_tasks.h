@@ -43,7 +43,12 @@ class DeviceTasks {
   // `streams` are those that AI CPUs carry out collectives with.
   void Join(const Capture& capture, const CommStreams& streams, format::CannNames& names);
   void Add(format::Launch&& launch, uint64_t wall_ns) {
-    if (has_tasks()) join_.Add(std::move(launch), wall_ns);
+    if (!has_tasks()) return;
+    if (numbers_tasks_) {
+      launch.task |= launch.batch << 16;
+      launch.batch = 0;
+    }
+    join_.Add(std::move(launch), wall_ns);
   }
   // All tasks that begin before `until_ns`.
   void Run(uint64_t until_ns);
@@ -89,7 +94,7 @@ class DeviceTasks {
   // One that an AI CPU may have launched.
   void GiveNameless(const format::DeviceTask& task, uint64_t begin_ns, uint64_t end_ns);
   // `counters`: nullptr = none of it.
-  void Give(const format::DeviceTask& task, uint64_t begin_ns, const format::TaskCounters* counters);
+  void Give(format::DeviceTask task, uint64_t begin_ns, const format::TaskCounters* counters);
 
   const Side& side_;
   const Sinks& sinks_;
@@ -97,6 +102,9 @@ class DeviceTasks {
   format::DecodeContext context_;
   std::deque<Log> logs_;
   std::deque<CounterLog> counters_;
+  // A 950: a task has one number of 32 bits, and its log no stream (Ascend/msprof, tree_analyzer.cpp,
+  // GetTaskIdBit; ascend_task_association.cpp, FillDeviceTaskStreamId).
+  const bool numbers_tasks_;
   format::TaskJoin join_;
   format::SpanWriter spans_;
   CommTasks comm_;
