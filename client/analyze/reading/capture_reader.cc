@@ -10,11 +10,13 @@
 #include "client/analyze/reading/host_stacks.h"
 #include "client/analyze/reading/metadata.h"
 #include "client/export/read/capture.h"
+#include "client/export/read/program_steps.h"
 #include "client/export/read/ranks.h"
 #include "client/export/read/sources/pipeline.h"
 #include "client/export/views/device/core_metrics.h"
 #include "client/words/data_types.h"
 #include "format/directory/own_folder.h"
+#include "format/directory/simulated.h"
 #include "format/kind.h"
 #include "format/texts.h"
 
@@ -184,7 +186,8 @@ class Collector : public format::RowSink, public format::SpanSink, public client
         return;
       }
       case SpanKind::kStep:
-        if (IsUnfinished(batch, span)) return;  // the recording ended in it: nobody knows how long it took
+        if (client::IsUnfinished(batch, span))
+          return builder_.AddUnfinished(static_cast<int64_t>(span.value));
         return builder_.AddStep({static_cast<int64_t>(span.value), begin, end}, span.device, Thread(span));
       case SpanKind::kRange: {
         const bool is_garbage = batch.texts->Get(span.name).starts_with(kCollectsGarbage);
@@ -194,12 +197,6 @@ class Collector : public format::RowSink, public format::SpanSink, public client
       default:
         return;
     }
-  }
-
-  static bool IsUnfinished(const format::SpanBatch& batch, const Span& span) {
-    return std::ranges::any_of(batch.ArgsOf(span), [&batch](const format::SpanArg& arg) {
-      return batch.texts->Get(arg.key) == "unfinished";
-    });
   }
 
   void TakeTask(const format::SpanBatch& batch, const Span& span) {
@@ -428,6 +425,7 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
   }
   Part part = builder.Finish();
   collector.GiveHosts(processes, node, inside, part);
+  part.simulated = capture.manifest && capture.manifest->settings.contains(format::kSimulatedDevices);
   return part;
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "client/export/framework/input/torch_trace.h"
+#include "client/export/read/program_steps.h"
 #include "client/export/read/sources/pipeline.h"
 #include "format/events/spans.h"
 
@@ -60,7 +61,7 @@ class Collector final : public format::SpanSink, public format::RowSink {
   void Spans(const format::SpanBatch& batch) override {
     for (const Span& span : batch.spans) {
       const bool is_step = span.kind == SpanKind::kStep && span.device < 0;
-      if ((!is_step && span.kind != SpanKind::kRange) || HasNoEnd(batch, span)) continue;
+      if ((!is_step && span.kind != SpanKind::kRange) || IsUnfinished(batch, span)) continue;
       const std::string_view name = batch.texts->Get(span.name);
       if (!is_step && name.starts_with(kCollectsGarbage)) {
         calls_.gc.push_back({static_cast<int64_t>(span.begin_ns), static_cast<int64_t>(span.end_ns),
@@ -79,11 +80,6 @@ class Collector final : public format::SpanSink, public format::RowSink {
   void Rows(const format::RowBatch&) override {}
 
  private:
-  static bool HasNoEnd(const format::SpanBatch& batch, const Span& span) {
-    return std::ranges::any_of(batch.ArgsOf(span), [&batch](const format::SpanArg& arg) {
-      return batch.texts->Get(arg.key) == "unfinished";
-    });
-  }
   Ref ThreadOf(const Place& place) {
     const auto [at, is_new] = threads_.emplace(place, static_cast<Ref>(calls_.threads.size()));
     if (is_new) calls_.threads.push_back(place);
