@@ -7,7 +7,10 @@
 namespace profd::analyze {
 
 base::Result<std::unique_ptr<Analysis>> Analysis::Run(Request request) {
-  PROFD_ASSIGN_OR_RETURN(Job job, ReadJob(request.paths, request.jobs, request.keeps_all));
+  PROFD_ASSIGN_OR_RETURN(Job job, ReadJob(request.paths, {.jobs = request.jobs,
+                                                          .keeps_all = request.keeps_all,
+                                                          .recursive = request.recursive,
+                                                          .progress = request.progress}));
   return std::unique_ptr<Analysis>(new Analysis(std::move(request), std::move(job)));
 }
 

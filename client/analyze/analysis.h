@@ -1,6 +1,7 @@
 // `profctl analyze` without its command line: directories in, findings out.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ struct Request {
   unsigned jobs = 1;
   bool judges = true;      // false: for plain tables, which need no verdict
   bool keeps_all = false;  // the lengths of all calls of the host, and short ranges
+  bool recursive = false;  // recordings of one job may lie anywhere below `paths`
+  // Told how many recordings have been read, of how many. From any thread.
+  std::function<void(size_t done, size_t all)> progress = {};
 };
 
 // All that is known of a job, from reading to verdict. Not to be moved: parts refer to each other.

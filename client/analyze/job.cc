@@ -1,6 +1,7 @@
 #include "client/analyze/job.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <set>
 #include <span>
@@ -264,6 +265,10 @@ Job Join(std::vector<Part> parts) {
   std::vector<HostPart> hosts;
   for (Part& part : parts) {
     std::ranges::move(part.notes, std::back_inserter(job.notes));
+    job.unfinished.merge(part.unfinished);
+    const bool has_work =
+        std::ranges::any_of(part.ranks, [](const Rank& rank) { return !rank.tasks.empty(); });
+    job.simulated = job.simulated || (part.simulated && has_work);
     if (part.texts == nullptr) continue;
     Renumber(part, job, class_numbers);
     std::ranges::move(part.hosts, std::back_inserter(hosts));
@@ -294,17 +299,21 @@ Job Join(std::vector<Part> parts) {
   return job;
 }
 
-Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool keeps_all) {
+Result<Job> ReadJob(const std::vector<std::string>& paths, const Reading& reading) {
   std::vector<Source> sources;
   std::vector<Note> notes;
-  for (const std::string& path : paths) PROFD_RETURN_IF_ERROR(FindSources(path, sources, notes));
+  if (reading.progress) reading.progress(0, 0);
+  for (const std::string& path : paths)
+    PROFD_RETURN_IF_ERROR(FindSources(path, reading.recursive, sources, notes));
   std::ranges::sort(sources);
   sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
   std::vector<Part> parts(sources.size());
-  ForEach(sources.size(), jobs, [&](size_t i) {
+  std::atomic<size_t> done{0};
+  ForEach(sources.size(), reading.jobs, [&](size_t i) {
     const Source& source = sources[i];
-    Result<Part> part = source.form == Source::Form::kDatabase ? ReadDatabase(source.path, keeps_all)
-                                                               : ReadCapture(source.path, keeps_all);
+    Result<Part> part = source.form == Source::Form::kDatabase ? ReadDatabase(source.path, reading.keeps_all)
+                                                               : ReadCapture(source.path, reading.keeps_all);
+    if (reading.progress) reading.progress(++done, sources.size());
     if (!part.ok()) {
       parts[i].notes.push_back({source.path, part.status().message(), true});
       return;
@@ -333,7 +342,7 @@ Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool k
              note.text;
     const char* const none =
         !sources.empty() ? ": there is nothing to analyse in it: no tasks, kernels or collectives of a "
-                           "device; profctl query says what it has; profctl record records a job"
+                           "device; profctl query says what it has"
         : !why.empty()   ? ": there is nothing to analyse"
                          : ": there is nothing to analyse: no PROF directory with data, no *_ascend_pt "
                            "folder and no database with tasks of a device; is it the right folder?";

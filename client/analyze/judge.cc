@@ -106,6 +106,12 @@ bool IsWorthAWord(const Context& context, const Finding& finding) {
          cost.ms_per_step * 1000 >= context.Get("general.min_cost_us");
 }
 
+// What is true of a program also where its devices are simulated.
+bool IsOfHost(const Finding& finding) {
+  return finding.id.starts_with("host.stall") || finding.id == "goodput" || finding.id.starts_with("data.") ||
+         finding.id == "env.setting";
+}
+
 void SetSeverity(Finding& finding) {
   if (finding.is_fact) return;
   const Cost& cost = finding.cost;
@@ -118,11 +124,27 @@ void SetSeverity(Finding& finding) {
   finding.severity = severity;
 }
 
+// Of the steps that are analysed, as client/export/read/program_steps.h has them.
+std::vector<Ns> LengthsOf(const Context& context) {
+  if (!context.job.has_steps) return context.step_times;
+  std::vector<Ns> lengths(context.job.steps.size());
+  for (const Rank& rank : context.job.ranks) {
+    for (size_t i = 0; i < rank.steps.size(); ++i) {
+      if (rank.job_step[i] == kNone) continue;
+      Ns& longest = lengths[rank.job_step[i]];
+      longest = std::max(longest, rank.steps[i].end - rank.steps[i].begin);
+    }
+  }
+  lengths.erase(lengths.begin(), lengths.begin() + static_cast<ptrdiff_t>(context.first));
+  return lengths;
+}
+
 Summary Summarise(const Context& context, const Bench& bench) {
   Summary summary;
   summary.step_ms_mean = context.step_ns / kMs;
-  summary.step_ms_p50 = Quantile(context.step_times, 0.5) / kMs;
-  summary.step_ms_p95 = Quantile(context.step_times, 0.95) / kMs;
+  const std::vector<Ns> lengths = LengthsOf(context);
+  summary.step_ms_p50 = Quantile(lengths, 0.5) / kMs;
+  summary.step_ms_p95 = Quantile(lengths, 0.95) / kMs;
   summary.ideal_ms = bench.ideal() / kMs;
   summary.exact = bench.base().exact;
   summary.replay_error = std::abs(bench.base_mean() / context.step_ns - 1);
@@ -217,6 +239,7 @@ Verdict Judge(const Context& context, const std::vector<std::string>& wanted, un
           {"replay", 0.39, "ranks wait for each other crosswise: the replay is inexact"});
     if (finding.id != "data.loss") WeighLosses(context, finding);
     SetSeverity(finding);
+    if (context.job.simulated && !IsOfHost(finding)) finding.title += " (simulated)";
   }
   std::ranges::sort(findings, [](const Finding& a, const Finding& b) {
     const auto key = [](const Finding& finding) {

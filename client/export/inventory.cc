@@ -6,9 +6,11 @@
 
 #include "client/export/read/filter.h"
 #include "client/export/read/missing.h"
+#include "client/export/read/program_steps.h"
 #include "client/export/read/ranks.h"
 #include "client/export/read/sources/agent_source.h"
 #include "client/export/read/sources/pipeline.h"
+#include "client/words/quantile.h"
 
 namespace profd::client {
 
@@ -44,6 +46,19 @@ class Counter : public format::RowSink, public format::SpanSink {
     }
   }
 
+  // At the end.
+  void CountSteps() {
+    const auto steps = inventory_.steps.find(-1);
+    if (steps == inventory_.steps.end()) return;
+    const ProgramSteps::Lengths lengths = program_.Count();
+    steps->second.counted = lengths.ns.size();
+    steps->second.p50_ns = static_cast<uint64_t>(Quantile(lengths.ns, 0.5));
+    steps->second.p95_ns = static_cast<uint64_t>(Quantile(lengths.ns, 0.95));
+    for (const uint64_t number : lengths.first) steps->second.left_out.emplace_back(number, "first");
+    for (const uint64_t number : lengths.unfinished)
+      steps->second.left_out.emplace_back(number, "unfinished");
+  }
+
  private:
   InventoryItem& Item(std::string_view kind, std::string_view what, int device) {
     const auto [found, fresh] = index_.try_emplace({kind, what, device}, inventory_.items.size());
@@ -53,10 +68,12 @@ class Counter : public format::RowSink, public format::SpanSink {
   void Step(const format::SpanBatch& batch, const format::Span& span) {
     InventorySteps& steps = inventory_.steps[span.device];
     ++steps.count;
-    if (batch.IsUnfinished(span)) return;
+    if (batch.IsUnfinished(span)) return program_.AddUnfinished(span.value);
+    if (span.device < 0) program_.Add(span.pid, span.tid, span.value, span.begin_ns, span.end_ns);
     std::string edge;
     for (const format::SpanArg& arg : batch.ArgsOf(span)) {
-      if (batch.texts->Get(arg.key) == "edge") edge = batch.texts->Get(static_cast<format::TextId>(arg.bits));
+      const std::string_view key = batch.texts->Get(arg.key);
+      if (key == "edge") edge = batch.texts->Get(static_cast<format::TextId>(arg.bits));
     }
     const Iteration iteration = {span.value, span.end_ns - std::min(span.begin_ns, span.end_ns), edge};
     const auto at = std::find_if(
@@ -67,6 +84,7 @@ class Counter : public format::RowSink, public format::SpanSink {
   }
 
   Inventory& inventory_;
+  ProgramSteps program_;
   std::map<std::tuple<std::string_view, std::string_view, int>, size_t> index_;
 };
 
@@ -126,6 +144,7 @@ base::Result<Inventory> TakeInventory(const std::string& directory, std::optiona
                   [side](const Side& other) { return !other.is_host() && other.facts.device != *side; });
   }
   Decode(inventory.capture, wanted, false, sinks);
+  counter.CountSteps();
   ReportMissingKinds(inventory.capture, wanted, inventory.report);
   return inventory;
 }

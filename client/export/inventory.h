@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -53,6 +54,10 @@ struct Iteration {
 struct InventorySteps {
   uint64_t count = 0;
   std::vector<Iteration> slowest;  // at most 5, slowest first
+  // Of the host's programs, as client/export/read/program_steps.h has it: of so many steps how long they
+  // take, and the numbers of those that do not count, with why.
+  uint64_t counted = 0, p50_ns = 0, p95_ns = 0;
+  std::vector<std::pair<uint64_t, std::string>> left_out;
 };
 
 struct Inventory {

@@ -260,7 +260,9 @@ std::string HeadPart(const View& view) {
   const double step = summary.step_ms_mean, avoidable = std::max(0.0, step - summary.ideal_ms);
   const double share = step > 0 ? 100 * avoidable / step : 0;
   const bool has_gain = share >= 0.5;
-  std::string text = "<section id=\"head\"><div><h1>A " + unit + " takes " + Length(step) + ". <span>";
+  std::string text = "<section id=\"head\"><div>";
+  if (view.job.simulated) text += "<p class=\"simulated\">" + Escaped(analyze::kSimulated) + ".</p>";
+  text += "<h1>A " + unit + " takes " + Length(step) + ". <span>";
   text += has_gain ? Length(summary.ideal_ms) + " is possible." : "No cause above a percent of it is found.";
   text += "</span></h1>";
   if (step > 0) {

@@ -7,6 +7,7 @@
 #include "client/show/expected.h"
 #include "client/show/render.h"
 #include "client/verify/perturbations.h"
+#include "format/directory/simulated.h"
 
 namespace profd::client {
 
@@ -470,7 +471,16 @@ std::string InventoryJson(const std::vector<Inventory>& inventories) {
         slowest.push_back(
             {{"number", iteration.number}, {"duration_ns", iteration.duration_ns}, {"edge", iteration.edge}});
       }
-      steps.push_back({{"device", device}, {"count", of_device.count}, {"slowest", std::move(slowest)}});
+      Json left_out = Json::array();
+      for (const auto& [number, why] : of_device.left_out)
+        left_out.push_back({{"step", number}, {"why", why}});
+      steps.push_back({{"device", device},
+                       {"count", of_device.count},
+                       {"counted", of_device.counted},
+                       {"p50_ns", of_device.p50_ns},
+                       {"p95_ns", of_device.p95_ns},
+                       {"left_out", std::move(left_out)},
+                       {"slowest", std::move(slowest)}});
     }
     Json kinds = Json::array();
     for (const InventoryItem& item : inventory.items) {
@@ -498,6 +508,7 @@ std::string InventoryJson(const std::vector<Inventory>& inventories) {
                            {"session", capture.manifest ? capture.manifest->session : ""},
                            {"versions", std::move(versions)},
                            {"versions_note", setting("versions_note")},
+                           {"simulated", !setting(format::kSimulatedDevices).empty()},
                            {"job", capture.sides.front().facts.job_id},
                            {"host", capture.sides.front().facts.hostname},
                            {"pid", capture.sides.front().facts.pid},

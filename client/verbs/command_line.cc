@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -17,10 +18,10 @@
 #include "base/cli/help.h"
 #include "base/cli/lines.h"
 #include "base/cli/manual.h"
+#include "base/cli/options_file.h"
 #include "base/cli/wrong.h"
 #include "base/clock.h"
 #include "base/edit_distance.h"
-#include "base/files/whole_file.h"
 #include "base/version.h"
 #include "client/options/describe.h"
 #include "client/show/kinds/kind_tables.h"
@@ -29,6 +30,7 @@
 #include "client/verbs/on_hosts.h"
 #include "client/verbs/user_presets.h"
 #include "client/words/args.h"
+#include "client/words/option_places.h"
 #include "client/words/text.h"
 #include "format/kind.h"
 
@@ -79,18 +81,6 @@ ExitCode Usage(const std::string& message, const std::string& verb = "") {
   return ExitCode::kUsage;
 }
 
-// CLI11 would read on for as long as there are bytes.
-class OptionsFile : public CLI::ConfigTOML {
- public:
-  std::vector<CLI::ConfigItem> from_config(std::istream& file) const override {
-    const base::Result<std::string> text = base::ReadWhole(file);
-    if (!text.ok())
-      throw CLI::ConfigError(text.status().In("the file of options, --client-config").message());
-    std::istringstream lines(*text);
-    return CLI::ConfigTOML::from_config(lines);
-  }
-};
-
 bool IsGiven(const CLI::App& verb, const char* option) {
   const CLI::Option* const found = verb.get_option_no_throw(option);
   return found != nullptr && found->count() > 0;
@@ -124,8 +114,10 @@ class CommandLine {
       app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {
       const auto verbs = app_.get_subcommands();
+      if (const std::string wrong = WrongFile(error); !wrong.empty()) return context_.Fail(Wrong(wrong));
+      FindOwnOptions(words);
       if (error.get_exit_code() != 0)
-        return Usage(WhatIsWrong(words, error), verbs.empty() ? "" : verbs.front()->get_name());
+        return Usage(Placed(WhatIsWrong(words, error)), verbs.empty() ? "" : verbs.front()->get_name());
       const bool is_help = dynamic_cast<const CLI::CallForVersion*>(&error) == nullptr;
       const Known* const verb = verbs.empty() || !is_help ? nullptr : Find(verbs.front()->get_name());
       std::string below;
@@ -138,13 +130,15 @@ class CommandLine {
         OwnStreams()->Print("\n--type: text(which will also export the database), or db alone\n");
       return ExitCode::kOk;
     }
+    FindOwnOptions(words);
     if (option_tables_) return Print(options::StatusTables());
     if (kind_tables_) return Print(KindTables());
     if (man_) return Print(cli::ManPage(app_, Manual()));
     const auto chosen = std::ranges::find_if(verbs_, [](const Known& known) { return known.app->parsed(); });
     if (chosen == verbs_.end()) return Usage("name what to do: " + Names());
     if (const std::string empty = EmptyValue(app_); !empty.empty())
-      return Usage(empty + ": the value is empty");
+      return Usage(Placed(empty + ": the value is empty"));
+    if (const auto presets = UserPresetNames(); !presets.ok()) return context_.Fail(presets.status());
     return Run(*chosen);
   }
 
@@ -163,7 +157,7 @@ class CommandLine {
     app_.add_option("--host", context_.host, "another node's profd: HOST:PORT (remote.listen there)");
     app_.add_option(
         "--hosts", many_.hosts,
-        "many at once: n[001-512],n7:9478,@FILE,slurm:JOBID,k8s:SELECTOR,etcd:PREFIX?LABEL=VALUE");
+        "many nodes at once: n[001-512],n7:9478,@FILE,slurm:JOBID,k8s:SELECTOR,etcd:PREFIX?LABEL=VALUE");
     app_.add_option("--relays", many_.relays,
                     "with --hosts: nodes that ask the others (remote.relay there); written as --hosts");
     app_.add_option("--etcd", many_.etcd, "with --hosts etcd:…: HOST:PORT,…, or https://HOST:PORT");
@@ -173,19 +167,57 @@ class CommandLine {
     app_.add_option("--tls-ca", context_.ca, "PEM file: the authority that signs the nodes' certificates");
     app_.add_option("--tls-cert", context_.cert, "PEM file: your certificate");
     app_.add_option("--tls-key", context_.key, "PEM file: the key of your certificate");
-    app_.add_flag("--plain", context_.plain, "--host without certificates, on loopback");
+    app_.add_flag("--plain", context_.plain, "ask --host without certificates; on loopback only");
     app_.add_flag("--json", context_.json, "print JSON");
     app_.add_flag("--help-man", man_, "print profctl(1)")->group("");  // for packages: not in --help
     app_.add_flag("--help-options", option_tables_, "print the tables of docs/msprof.md")->group("");
     app_.add_flag("--help-kinds", kind_tables_, "print the tables of docs/kinds.md")->group("");
-    app_.config_formatter(std::make_shared<OptionsFile>());
+    app_.config_formatter(file_);
     app_.set_config("--client-config", DefaultConfig(),
-                    "a file of options that always hold, one a line: tls-ca = \"/etc/profd/ca.pem\"");
+                    "a file of options that always apply, one per line: tls-ca = \"/etc/profd/ca.pem\"");
     app_.add_option("--user-preset", UserPresets(), "for profctl.conf: presets of your own, NAME=KINDS each")
         ->group("");
     app_.allow_config_extras(false);  // a wrong word in the file is an error
     app_.fallthrough();
     app_.require_subcommand(0, 1);  // none is told apart with better words than CLI11's
+  }
+
+  static base::Status Wrong(const std::string& what) { return {base::Code::kInvalidArgument, what}; }
+
+  // Of the file of options; "" = it is not that.
+  std::string WrongFile(const CLI::ParseError& error) const {
+    const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+    if (code != CLI::ExitCodes::ConfigError && code != CLI::ExitCodes::FileError) return "";
+    const std::string path = FilePath();
+    if (code == CLI::ExitCodes::ConfigError)
+      return Excerpt(path) + (std::isdigit(static_cast<unsigned char>(*error.what())) != 0 ? ":" : ": ") +
+             error.what();
+    std::error_code ignored;
+    return "--client-config " + Excerpt(path) + ": " +
+           (std::filesystem::is_directory(path, ignored) ? "is a directory"
+            : std::filesystem::exists(path, ignored)     ? "you may not read it"
+                                                         : "there is no such file") +
+           ": name a file of options, or leave it out";
+  }
+  std::string FilePath() const {
+    const auto paths = app_.get_config_ptr()->as<std::vector<std::string>>();
+    return paths.empty() ? "" : paths.front();
+  }
+
+  // Options of this command line that are in the file, and not among its words.
+  void FindOwnOptions(const std::vector<std::string>& words) {
+    const auto verbs = app_.get_subcommands();
+    for (const auto& [key, line] : file_->lines()) {
+      const auto& [section, name] = key;
+      const std::string option = "--" + name;
+      const bool is_given = std::ranges::any_of(words, [&option](const std::string& word) {
+        return word == option || word.starts_with(option + "=");
+      });
+      if (is_given || (!section.empty() && (verbs.empty() || verbs.front()->get_name() != section))) continue;
+      const std::string place = FilePath() + ":" + std::to_string(line);
+      OptionPlaces().emplace_back(option, place);
+      OptionPlaces().emplace_back(name, place);
+    }
   }
 
   static ExitCode Print(const std::string& text) {
@@ -332,6 +364,7 @@ class CommandLine {
   }
 
   CLI::App app_{kAbout, "profctl"};
+  const std::shared_ptr<cli::OptionsFile> file_ = std::make_shared<cli::OptionsFile>(app_);
   Context context_;
   Many many_;
   std::string timeout_;

@@ -39,9 +39,8 @@ Result<std::vector<std::string>> DirectoriesOf(Context context, const std::strin
   }
   const Result<v1::SessionInfo> info = connection->control->Get(given).Now();
   if (info.status().code() == Code::kNotFound && given != "last") {
-    return Status(Code::kNotFound, quoted +
-                                       ": no such directory and no session; DIR is a PROF directory or has "
-                                       "some in it, or a session");
+    // It may have been removed: profd says so.
+    return Status(Code::kNotFound, quoted + ": no such directory here, and " + info.status().message());
   }
   if (!info.ok()) return info.status();
   if (info->directories().empty())

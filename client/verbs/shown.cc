@@ -5,7 +5,7 @@
 namespace profd::client {
 
 void DefineShown(cli::Arguments arguments, Shown* shown) {
-  arguments.Flag("--all", &shown->all, "fold nothing, leave out nothing, however wide it gets");
+  arguments.Flag("--all", &shown->all, "show everything, however wide it gets");
   arguments.Text("-o", &shown->output, "wide: the same as --all");
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "client/words/option_places.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -20,7 +21,7 @@ class Streams : public Output {
 }  // namespace
 
 ExitCode Output::Fail(const base::Status& status) {
-  Note(status.message());
+  Note(Placed(status.message()));
   return ExitCodeOf(status);
 }
 

@@ -2,7 +2,7 @@
 """A program that drives a device that never was, and stops now and then for real: by a lock, a sleep, or because its cgroup
 lets it no more. Naps until there is a line on stdin; then it says, as JSON, what it did by its own clock.
 
-  real_rank.py FAULT STEPS     FAULT: none, lock, sleep
+  real_rank.py FAULT STEPS     FAULT: none, lock, held (a lock, always by one thread), sleep
 """
 import json
 import os
@@ -33,6 +33,22 @@ def planted_lock():
         pass
 
 
+ASKED, HAS_IT = threading.Semaphore(0), threading.Semaphore(0)
+
+
+def hold_again():
+    while True:
+        ASKED.acquire()
+        with LOCK:
+            HAS_IT.release()
+            time.sleep(STALL_S)  # the fault itself
+
+
+def planted_held():
+    with LOCK:
+        pass
+
+
 def planted_sleep():
     time.sleep(STALL_S)  # the fault itself
 
@@ -48,8 +64,11 @@ def stop(fault, step):
         has_it = threading.Event()
         threading.Thread(target=hold_the_lock, args=(has_it,)).start()
         has_it.wait()
+    if fault == "held":
+        ASKED.release()
+        HAS_IT.acquire()
     begin = time.time_ns()
-    {"lock": planted_lock, "sleep": planted_sleep}[fault]()
+    {"lock": planted_lock, "held": planted_held, "sleep": planted_sleep}[fault]()
     return begin, time.time_ns()
 
 
@@ -68,6 +87,7 @@ def main():
     # It waits as it will: whoever records it comes to know its code meanwhile.
     while not select.select([sys.stdin], [], [], 0)[0]:
         planted_nap()
+    threading.Thread(target=hold_again, daemon=True).start()
     told = {"steps": [], "calls": [], "kernels": [], "stops": []}
     device = 0
     for step in range(steps):

@@ -23,7 +23,7 @@ std::string_view ShareName(Share part) {
 
 Result<std::unique_ptr<Run>> Run::Read(const std::vector<std::string>& paths, const Settings& settings,
                                        unsigned jobs) {
-  PROFD_ASSIGN_OR_RETURN(Job job, ReadJob(paths, jobs));
+  PROFD_ASSIGN_OR_RETURN(Job job, ReadJob(paths, {.jobs = jobs, .recursive = true}));
   return std::unique_ptr<Run>(new Run(std::move(job), settings, jobs));
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -202,9 +203,11 @@ struct Job {
   std::vector<KernelClass> classes;
   std::vector<PipeUse> pipes;  // by class; shorter where the rest was not counted
   std::vector<HostStack> stacks;
-  std::vector<Rank> ranks;     // by number
-  std::vector<int64_t> steps;  // numbers of those that all ranks have, ascending
-  bool has_steps = true;       // false: they are windows of time
+  std::vector<Rank> ranks;       // by number
+  std::vector<int64_t> steps;    // numbers of those that all ranks have, ascending
+  bool has_steps = true;         // false: they are windows of time
+  std::set<int64_t> unfinished;  // numbers of steps that the recording ended in
+  bool simulated = false;        // the devices are none: what they did is made up
   std::vector<Note> notes;
 
   std::string_view Text(TextId id) const { return texts.Get(id); }

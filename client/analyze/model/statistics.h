@@ -6,21 +6,12 @@
 #include <cstddef>
 #include <vector>
 
+#include "client/words/quantile.h"
+
 namespace profd::analyze {
 
-// By linear interpolation; 0 of nothing.
-template <typename Number>
-double Quantile(std::vector<Number> values, double part) {
-  if (values.empty()) return 0;
-  const double at = part * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<size_t>(at);
-  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(below), values.end());
-  const auto low = static_cast<double>(values[below]);
-  if (below + 1 >= values.size() || at == static_cast<double>(below)) return low;
-  const auto high = static_cast<double>(
-      *std::min_element(values.begin() + static_cast<ptrdiff_t>(below) + 1, values.end()));
-  return low + (high - low) * (at - static_cast<double>(below));
-}
+using client::Quantile;
+
 template <typename Number>
 double Median(std::vector<Number> values) {
   return Quantile(std::move(values), 0.5);

@@ -15,6 +15,7 @@
 #include "client/export/views/device/core_metrics.h"
 #include "client/words/data_types.h"
 #include "format/directory/own_folder.h"
+#include "format/directory/simulated.h"
 #include "format/kind.h"
 #include "format/texts.h"
 
@@ -184,7 +185,7 @@ class Collector : public format::RowSink, public format::SpanSink, public client
         return;
       }
       case SpanKind::kStep:
-        if (batch.IsUnfinished(span)) return;
+        if (batch.IsUnfinished(span)) return builder_.AddUnfinished(static_cast<int64_t>(span.value));
         return builder_.AddStep({static_cast<int64_t>(span.value), begin, end}, span.device, Thread(span));
       case SpanKind::kRange: {
         const bool is_garbage = batch.texts->Get(span.name).starts_with(kCollectsGarbage);
@@ -422,6 +423,7 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
   }
   Part part = builder.Finish();
   collector.GiveHosts(processes, node, inside, part);
+  part.simulated = capture.manifest && capture.manifest->settings.contains(format::kSimulatedDevices);
   return part;
 }
 

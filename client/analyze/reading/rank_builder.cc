@@ -347,6 +347,7 @@ Part RankBuilder::Finish() {
   part.classes = std::move(classes_);
   part.pipes = std::move(pipes_);
   part.notes = std::move(notes_);
+  part.unfinished = std::move(unfinished_);
   return part;
 }
 

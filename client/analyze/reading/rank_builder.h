@@ -35,6 +35,8 @@ struct Part {
   std::vector<Rank> ranks;
   std::vector<HostPart> hosts;
   std::vector<Note> notes;
+  std::set<int64_t> unfinished;  // numbers of steps that the recording ended in
+  bool simulated = false;        // its devices
 };
 
 // Rows come in any order; Finish() sorts and joins. **Thread:** one.
@@ -73,6 +75,7 @@ class RankBuilder {
   void AddRange(const Range& range);
   // `device` -1: of a program.
   void AddStep(const Step& step, int device, uint64_t thread);
+  void AddUnfinished(int64_t step) { unfinished_.insert(step); }
 
   Part Finish();
 
@@ -121,6 +124,7 @@ class RankBuilder {
   std::set<uint64_t> kept_;  // processes whose calls a rank has
   std::vector<Range> ranges_;
   std::vector<NamedStep> steps_;
+  std::set<int64_t> unfinished_;
   std::vector<analyze::Note> notes_;
 };
 

@@ -20,6 +20,7 @@ using base::Code;
 using base::Status;
 
 constexpr int kDeepest = 8;
+constexpr int kDepthOfJob = 2;  // JOB/NODE/PROF_…
 constexpr char kResults[] = "ASCEND_PROFILER_OUTPUT";
 
 bool IsFolder(const fs::path& path) {
@@ -72,6 +73,7 @@ class Finder {
   Finder(std::vector<Source>& sources, std::vector<Note>& notes) : sources_(sources), notes_(notes) {}
 
   void Look(const fs::path& folder, int depth) {
+    depth_ = depth;
     const std::string name = folder.filename();
     if (depth > kDeepest || name == "cluster_analysis_output") return;
     if (LookAtFramework(folder)) return;
@@ -83,9 +85,19 @@ class Finder {
       if (IsFolder(entry)) {
         Look(entry, depth + 1);
       } else {
+        depth_ = depth + 1;
         LookAtFile(entry);
       }
     }
+  }
+
+  // They lie in several folders, and deeper than the folders of a job's nodes or ranks do: more likely they
+  // are of several jobs. "" = they do not.
+  std::string Strewn(const std::string& given) const {
+    if (folders_.size() < 2 || deepest_ <= kDepthOfJob) return "";
+    return given + " is not a recording and not the folder of a job; below it are " + std::to_string(found_) +
+           " recordings in " + std::to_string(folders_.size()) +
+           " folders; name those of one job; --recursive takes all of them for one";
   }
 
   // Recordings that lie in several folders may be of several jobs.
@@ -100,6 +112,7 @@ class Finder {
   void Add(Source source, const fs::path& top) {
     sources_.push_back(std::move(source));
     folders_.insert(top.parent_path());
+    deepest_ = std::max(deepest_, depth_);
     ++found_;
   }
 
@@ -153,11 +166,13 @@ class Finder {
   std::vector<Note>& notes_;
   std::set<fs::path> folders_;  // that hold recordings
   size_t found_ = 0;
+  int depth_ = 0, deepest_ = 0;  // of what is looked at, of the deepest recording
 };
 
 }  // namespace
 
-Status FindSources(const std::string& path, std::vector<Source>& sources, std::vector<Note>& notes) {
+Status FindSources(const std::string& path, bool recursive, std::vector<Source>& sources,
+                   std::vector<Note>& notes) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (error == std::errc::permission_denied)
@@ -178,6 +193,8 @@ Status FindSources(const std::string& path, std::vector<Source>& sources, std::v
     if (fs::is_symlink(fs::symlink_status(folder, error))) folder = fs::canonical(folder, error);
     Finder finder(sources, notes);
     finder.Look(fs::path(folder), 0);
+    if (const std::string strewn = finder.Strewn(path); !recursive && !strewn.empty())
+      return {Code::kInvalidArgument, strewn};
     if (const std::string scattered = finder.Scattered(); !scattered.empty())
       notes.push_back({path, scattered, false});
   }

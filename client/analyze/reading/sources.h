@@ -19,6 +19,8 @@ struct Source {
 
 // By path, each once; links are not followed, and no deeper than eight levels is looked. What is there but
 // cannot be read is a note, and so are recordings in several folders. kNotFound: `path` is not there.
-base::Status FindSources(const std::string& path, std::vector<Source>& sources, std::vector<Note>& notes);
+// kInvalidArgument: they lie in several folders, deeper than those of a job do; not if `recursive`.
+base::Status FindSources(const std::string& path, bool recursive, std::vector<Source>& sources,
+                         std::vector<Note>& notes);
 
 }  // namespace profd::analyze

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/version.h"
+#include "client/analyze/report/text.h"
 
 namespace profd::analyze {
 namespace {
@@ -57,10 +58,11 @@ Json JobJson(const Analysis& analysis) {
     steps["first"] = job.steps[context.first];
     steps["last"] = job.steps.back();
   }
-  for (size_t i = 0; i < context.first; ++i)
-    steps["excluded"].push_back(Json{{"step", job.steps[i]}, {"why", "first"}});
+  for (const LeftOut& one : LeftOutSteps(job, context.first))
+    steps["excluded"].push_back(Json{{"step", one.step}, {"why", one.why}});
   return Json{{"ranks", job.ranks.size()},
               {"nodes", nodes.size()},
+              {"simulated", job.simulated},
               {"groups", list},
               {"steps", steps},
               {"unit", job.has_steps ? "step" : "window"},

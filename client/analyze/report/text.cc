@@ -20,6 +20,7 @@ using client::OneLine;
 
 constexpr size_t kMostOnce = 3;
 constexpr size_t kMostNotes = 8;
+constexpr size_t kMostLeftOut = 3;
 constexpr double kMs = 1e6;
 
 // Three digits that count, one behind the point at most.
@@ -41,6 +42,15 @@ std::string Padded(const std::string& text, size_t width) {
 }
 
 }  // namespace
+
+std::vector<LeftOut> LeftOutSteps(const Job& job, size_t first) {
+  std::vector<LeftOut> left_out;
+  for (size_t i = 0; i < std::min(first, job.steps.size()); ++i) left_out.push_back({job.steps[i], "first"});
+  for (const int64_t step : job.unfinished) {
+    if (!std::ranges::binary_search(job.steps, step)) left_out.push_back({step, "unfinished"});
+  }
+  return left_out;
+}
 
 std::string DataText(const Analysis& analysis) {
   const Level level = analysis.level();
@@ -64,7 +74,13 @@ std::string StepList(const Job& job, size_t first) {
   if (first >= job.steps.size()) return "none";
   const int64_t from = job.steps[first], to = job.steps.back();
   const std::string count = std::to_string(job.steps.size() - first);
-  return std::to_string(from) + (to == from ? "" : "-" + std::to_string(to)) + " (" + count + ")";
+  std::string text = std::to_string(from) + (to == from ? "" : "-" + std::to_string(to)) + " (" + count + ")";
+  const std::vector<LeftOut> left_out = LeftOutSteps(job, first);
+  for (size_t i = 0; i < std::min(left_out.size(), kMostLeftOut); ++i)
+    text += (i == 0 ? " without " : ", ") + std::to_string(left_out[i].step) + " (" + left_out[i].why + ")";
+  if (left_out.size() > kMostLeftOut)
+    text += ", and " + std::to_string(left_out.size() - kMostLeftOut) + " more";
+  return text;
 }
 
 std::string Head(const Analysis& analysis) {
@@ -76,8 +92,8 @@ std::string Head(const Analysis& analysis) {
   const auto count = [](size_t n, const char* one, const char* many) {
     return std::to_string(n) + " " + (n == 1 ? one : many);
   };
-  std::string text =
-      count(job.ranks.size(), "rank", "ranks") + ", " + count(nodes.size(), "node", "nodes") + " · ";
+  std::string text = count(job.ranks.size(), "rank", "ranks") + ", " + count(nodes.size(), "node", "nodes") +
+                     (job.simulated ? ", simulated devices · " : " · ");
   if (job.has_steps) {
     text += "steps " + StepList(job, context.first) + " · " + Number(summary.step_ms_mean) +
             " ms/step (p95 " + Number(summary.step_ms_p95) + ")";
@@ -219,6 +235,7 @@ std::string Screen(const Analysis& analysis, size_t top, bool coloured) {
       text += std::string(i == 0 ? " " : "; ") + verdict.not_run[i].rule + ": " + verdict.not_run[i].why;
     text += "\n";
   }
+  if (analysis.job().simulated) text += " note: " + std::string(kSimulated) + "\n";
   const std::vector<Note>& notes = analysis.job().notes;
   for (size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i)
     text += " note: " + OneLine((notes[i].where.empty() ? "" : notes[i].where + ": ") + notes[i].text) + "\n";

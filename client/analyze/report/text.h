@@ -16,6 +16,16 @@ std::string Screen(const Analysis& analysis, size_t top, bool coloured);
 std::string Title(const Finding& finding);
 std::string Advice(const Finding& finding);
 std::string HowOften(const Job& job, const Finding& finding);
+inline constexpr std::string_view kSimulated =
+    "the devices are simulated: what they do, and what it costs, is made up. Stops of the host are real";
+
+// Steps of the program that are not analysed, and why: "first", "unfinished". `first`: as Context::first.
+struct LeftOut {
+  int64_t step = 0;
+  const char* why = "";
+};
+std::vector<LeftOut> LeftOutSteps(const Job& job, size_t first);
+
 std::string DataText(const Analysis& analysis);
 // Evidence of the finding of this number, as Screen() counts them.
 base::Result<std::string> ExplainFinding(const Analysis& analysis, size_t number);

@@ -146,6 +146,16 @@ void JoinCauses(const Context& context, Groups& groups) {
   }
 }
 
+// Stops in one function.
+struct AtFunction {
+  Ns ns = 0;
+  Reason reason;  // of the one that tells most
+  void Add(Ns more, const Reason& own) {
+    if (ns == 0 || own.TellsMoreThan(reason)) reason = own;
+    ns += more;
+  }
+};
+
 Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   const Job& job = context.job;
   Finding finding;
@@ -157,6 +167,7 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   double share = 1;
   Table table{"stalls of the host", {"rank", "step", "at_ns", "ms", "usual_ms", "cause_share", "where"}, {}};
   std::vector<uint32_t> steps;
+  std::map<std::string, AtFunction> by_function;
   for (const Piece& piece : group.pieces) {
     by_rank[piece.rank].first += piece.excess();
     longest = std::max(longest, piece.length());
@@ -165,6 +176,8 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
     if (table.rows.size() < 50) {
       const Reason own = group.reason.cgroup != 0 ? group.reason : ReasonOf(context, piece);
       share = std::min(share, own.share);
+      if (own.id == group.reason.id && !own.function.empty())
+        by_function[own.function].Add(piece.excess(), own);
       table.rows.push_back({job.ranks[piece.rank].number, job.steps[piece.step], piece.from,
                             static_cast<double>(piece.length()) / 1e6,
                             static_cast<double>(piece.typical) / 1e6, own.share, own.function});
@@ -177,7 +190,14 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   finding.id = "host.stall";
   finding.steps = steps;
-  const std::string why = group.reason.text.empty() ? "no cause is recorded" : group.reason.Sentence();
+  // The function that most of it is in, not that of the longest of them.
+  const auto most = std::ranges::max_element(by_function, {}, [](const auto& entry) {
+    return std::pair(entry.second.reason.IsOfPython(), entry.second.ns);
+  });
+  const Reason& reason = most == by_function.end() ? group.reason : most->second.reason;
+  std::string why = reason.text.empty() ? "no cause is recorded" : reason.Sentence();
+  const auto holder = LockHolderOf(context, group.pieces, reason);
+  if (holder) why += "; " + SentenceOf(*holder);
   if (of_all) {
     finding.key = "host.stall/all/" + cause;
     for (const auto& [r, sum] : by_rank) finding.where.ranks.push_back(job.ranks[r].number);
@@ -193,9 +213,12 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   if (!group.reason.id.empty()) finding.causes.push_back({group.reason.id, share});
   const bool is_alloc = group.reason.id == "host.alloc";
   finding.evidence.push_back(std::move(table));
-  AddEvidence(context, group.reason, rank, finding);
+  AddEvidence(context, reason, rank, finding);
   const bool is_fragmented = is_alloc && AddFragments(context, rank, finding);
-  finding.advice = {AdviceOf(group.reason, rank)};
+  finding.advice = {holder ? "hold that lock for less time: " + NameOf(*holder) + " has it" +
+                                 (holder->function.empty() ? "" : " in " + holder->function)
+                           : AdviceOf(group.reason, rank)};
+  if (holder) finding.evidence.push_back(HolderTable(job, *holder));
   if (const std::string allocator = VariableOf(context, "PYTORCH_NPU_ALLOC_CONF");
       is_alloc && !allocator.empty() && allocator.find("expandable_segments:True") == allocator.npos) {
     finding.causes.push_back({"env.setting", 1});

@@ -345,7 +345,7 @@ std::string AdviceOf(const Reason& reason, const Rank& rank) {
   if (reason.id == "host.fault") return "keep its memory: more of it, mlock(), or read the file in advance";
   if (reason.id == kRunQueue)
     return "give it CPUs of its own: pin it, isolate them, start fewer threads, or raise its share";
-  if (reason.id == "host.wait") return "look at who holds up that function: --explain has its callers";
+  if (reason.id == "host.wait") return "look at who holds up that function, and at its callers";
   if (reason.id == "host.busy") return "make that function shorter, or do it in another process";
   if (!reason.text.empty()) return "look at what the program does there";
   if (rank.has_waits)
@@ -369,6 +369,49 @@ void AddEvidence(const Context& context, const Reason& reason, const Rank& rank,
                                 {"limit_cpus", "used_cpus", "throttled_cpus"},
                                 {{use.limit, use.cpus, use.throttled}}});
   }
+}
+
+std::optional<LockHolder> LockHolderOf(const Context& context, std::span<const Piece> pieces,
+                                       const Reason& reason) {
+  const Job& job = context.job;
+  if (reason.stack == kNone || job.stacks[reason.stack].place != HostPlace::kLock || pieces.empty())
+    return std::nullopt;
+  const Rank& rank = job.ranks[pieces.front().rank];
+  const uint64_t thread = ThreadOf(rank, pieces.front());
+  std::vector<HostSpan> waits;
+  Ns reached = INT64_MIN;  // a wait of several pieces counts once
+  for (const Piece& piece : pieces) {
+    if (piece.rank != pieces.front().rank) continue;
+    const auto behind = std::ranges::lower_bound(rank.waits, piece.to, {}, &HostSpan::begin);
+    for (auto at = behind - std::min(behind - rank.waits.begin(), kMostRanges); at != behind; ++at) {
+      if (at->thread != thread || at->end <= piece.from || at->begin < reached) continue;
+      waits.push_back(*at);
+      reached = at->end;
+    }
+  }
+  return HolderOf(job, rank, thread, waits);
+}
+
+std::string NameOf(const LockHolder& holder) {
+  return "thread " + std::to_string(holder.thread & 0xFFFFFFFF);
+}
+
+std::string SentenceOf(const LockHolder& holder) {
+  return NameOf(holder) + " has it" + (holder.does.empty() ? "" : " and " + holder.does) +
+         (holder.function.empty() ? "" : " in " + holder.function);
+}
+
+Table HolderTable(const Job& job, const LockHolder& holder) {
+  Table table{"who has the lock: " + NameOf(holder) + ", which runs at the end of " +
+                  std::to_string(holder.waits) + " of " + std::to_string(holder.of) +
+                  " waits; where it is meanwhile, the innermost function first",
+              {"function"},
+              {}};
+  if (holder.stack == kNone) return table;
+  for (const TextId frame : job.stacks[holder.stack].frames) {
+    if (table.rows.size() < kMostFrames) table.rows.push_back({std::string(job.Text(frame))});
+  }
+  return table;
 }
 
 }  // namespace profd::analyze

@@ -1,11 +1,13 @@
 // Why a host launches nothing for a while: what was recorded of that time, the most direct first.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "client/analyze/rules/context.h"
+#include "client/analyze/rules/lock_holder.h"
 
 namespace profd::analyze {
 
@@ -35,9 +37,9 @@ struct Reason {
   // As the reason of several pieces: one with a function of Python's, which are not read of each wait; then
   // the one that covers most.
   bool TellsMoreThan(const Reason& other) const {
-    const bool is_python = function.ends_with(')'), other_is = other.function.ends_with(')');
-    return is_python != other_is ? is_python : covered > other.covered;
+    return IsOfPython() != other.IsOfPython() ? IsOfPython() : covered > other.covered;
   }
+  bool IsOfPython() const { return function.ends_with(')'); }
 };
 
 inline constexpr const char* kRunQueue = "host.runqueue";
@@ -47,6 +49,13 @@ Reason ReasonOf(const Context& context, const Piece& piece);
 // `queued`: how much of them the thread is known to have waited for a CPU.
 Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces, Ns queued);
 std::string AdviceOf(const Reason& reason, const Rank& rank);
+// Of stalls that wait for a lock, all of one rank's that come first: who had it.
+std::optional<LockHolder> LockHolderOf(const Context& context, std::span<const Piece> pieces,
+                                       const Reason& reason);
+// "thread 4711"; "thread 4711 has it and sleeps in checkpoint (train.py:6)".
+std::string NameOf(const LockHolder& holder);
+std::string SentenceOf(const LockHolder& holder);
+Table HolderTable(const Job& job, const LockHolder& holder);
 // What is behind it: the stack, the cgroup.
 void AddEvidence(const Context& context, const Reason& reason, const Rank& rank, Finding& finding);
 

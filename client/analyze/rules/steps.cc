@@ -109,7 +109,7 @@ void FindJitterOfSteps(const Context& context, const std::vector<Ns>& rest, std:
                   std::get<std::string>(varies[0]) + " grows, why is not known";
   SetBound(context, finding, sum);
   finding.evidence.push_back(std::move(table));
-  finding.advice = {"look at what happens in those steps: --explain, or a timeline (profctl export)"};
+  finding.advice = {"look at what happens in those steps in a timeline (profctl export)"};
   finding.factors = {{"cause", 0.6, "the difference is recorded, its reason is not"},
                      Occurrences(slow.size())};
   findings.push_back(std::move(finding));

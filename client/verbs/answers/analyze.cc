@@ -47,7 +47,7 @@ ExitCode Report(const Context& context, const AnalyzeOptions& options, AnswerWis
     wishes.request.keeps_all = wishes.request.keeps_all || report->needs_all;
   }
   wishes.request.judges = false;
-  const auto analysis = analyze::Analysis::Run(wishes.request);
+  const auto analysis = Analyse(wishes.request);
   if (!analysis.ok()) return context.Fail(analysis.status());
   std::vector<analyze::Table> tables;
   tables.reserve(reports.size());
@@ -104,15 +104,18 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
   if (!paths.ok()) return context.Fail(paths.status());
   wishes->request.paths = *std::move(paths);
   if (!options.reports.empty()) return Report(context, options, *std::move(wishes));
-  const auto analysis = analyze::Analysis::Run(wishes->request);
+  const auto analysis = Analyse(wishes->request);
   if (!analysis.ok()) return context.Fail(analysis.status());
   if (!options.explain.empty()) {
     const auto text =
         analyze::ExplainFinding(**analysis, std::strtoull(options.explain.c_str(), nullptr, 10));
     if (!text.ok()) return context.Fail(text.status());
     context.Print(Fitted(*text, OwnLook().columns));
+  } else if (context.json) {
+    context.Print(analyze::FindingsJson(**analysis));
   } else {
-    context.Print(context.json ? analyze::FindingsJson(**analysis) : ScreenOf(**analysis, *wishes));
+    context.Print(ScreenOf(**analysis, *wishes));
+    if (!(*analysis)->verdict().findings.empty()) context.Print(" evidence of a finding: --explain N\n");
   }
   return ResultOf(**analysis, *wishes);
 }
@@ -128,6 +131,7 @@ Action Define(cli::Arguments arguments) {
       .Text("--report", &asked->reports, "plain tables instead of findings: steps,kernels; --list has all")
       .Joined();
   arguments.Text("--csv", &asked->csv, "a directory: write the tables of --report there, NAME.csv each");
+  DefineRecursive(arguments, &asked->answer);
   DefineAnswer(arguments, &asked->answer);
   return {.run = [asked](const Context& context) { return Run(context, *asked); }};
 }

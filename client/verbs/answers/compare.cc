@@ -99,7 +99,7 @@ Action Define(cli::Arguments arguments) {
   arguments.Text("--min-change", &asked->min_change, "a smaller change is noise; default 3%");
   arguments.Text("--fail-on", &asked->fail_on, "exit 10 when a step takes this much longer, e.g. 5%");
   arguments.Text("--top", &asked->top, "how many kernels, collectives and ranks to show; default 10");
-  arguments.Text("--jobs", &asked->jobs, "threads, 1 to 64; default one per core");
+  arguments.Text("--jobs", &asked->jobs, "number of threads, 1 to 64; default one per core");
   return {.run = [asked](const Context& context) { return Run(context, *asked); }};
 }
 

@@ -101,18 +101,45 @@ Result<StartOptions> SessionFor(const RecordOptions& options) {
   return session;
 }
 
+bool HasRecords(const v1::SessionInfo& info, std::string_view kind) {
+  return std::ranges::any_of(info.kinds(), [kind](const v1::KindState& state) {
+    return state.kind() == kind && state.records() > 0;
+  });
+}
+
+// What is there, "agent-step host-cpu …".
+std::string Recorded(const v1::SessionInfo& info) {
+  std::string kinds;
+  std::set<std::string> named;
+  for (const v1::KindState& kind : info.kinds()) {
+    if (kind.records() > 0 && named.insert(kind.kind()).second) base::AddTo(kinds, kind.kind(), " ");
+  }
+  return kinds.empty() ? "nothing" : kinds;
+}
+
+// What can be done with a recording that could be analysed, or that could not: only what works.
+std::string Uses(const v1::SessionInfo& info, bool is_analysed, bool has_findings) {
+  const std::string name = OneLine(info.session());
+  std::string text;
+  if (has_findings) text += "  evidence: profctl analyze " + name + " --explain 1\n";
+  if (is_analysed) return text + "  page:     profctl report " + name + " -o report.html\n";
+  if (HasRecords(info, "host-off-cpu"))
+    text += "  waits:    profctl flame " + name + " --off-cpu -o waits.svg\n";
+  if (HasRecords(info, "host-cpu-profile")) text += "  CPU time: profctl flame " + name + " -o cpu.svg\n";
+  return text + "  contents: profctl query " + name + "\n";
+}
+
 // What was recorded, in a line, and what else can be done with it.
-std::string Results(const v1::SessionInfo& info, bool has_findings) {
+std::string Results(const v1::SessionInfo& info, bool is_analysed, bool has_findings) {
   std::string text = "recorded: session " + OneLine(info.session()) + ", " +
                      FormatDuration(info.elapsed_ns()) + ", " +
                      FormatBytes(static_cast<double>(info.bytes()));
   if (info.lost() > 0) text += ", " + std::to_string(info.lost()) + " records lost";
   text += "\n";
   for (const std::string& directory : info.directories()) text += "  " + OneLine(directory) + "\n";
-  const std::string name = OneLine(info.session());
-  if (has_findings) text += "  evidence: profctl analyze " + name + " --explain 1\n";
-  return text + "  page:     profctl report " + name + " -o report.html\n  timeline: profctl export " + name +
-         "\n";
+  if (!is_analysed) text += Fitted("  kinds:    " + Recorded(info) + "\n", OwnLook().columns);
+  return text + Uses(info, is_analysed, has_findings) + "  timeline: profctl export " +
+         OneLine(info.session()) + "\n";
 }
 
 // What was asked for, by record itself or by the user, and is not in the recording: "hbm of device:1, hccs:
@@ -137,9 +164,22 @@ std::vector<std::string> NotRecorded(const v1::SessionInfo& info) {
   return lines;
 }
 
+// Why there is no answer. `why`: of the analysis, which does not know what was asked for.
+Status NotAnalysed(const v1::SessionInfo& info, const Status& why) {
+  const bool has_device = std::ranges::any_of(info.kinds(), [](const v1::KindState& kind) {
+    const bool is_work =
+        kind.kind() == "task" || kind.kind() == "agent-kernel" || kind.kind() == "agent-comm";
+    return is_work && kind.records() > 0;
+  });
+  if (why.code() != Code::kNotFound || has_device) return why;
+  return {Code::kNotFound,
+          "not analysed: no device did anything for this job, and causes are found from what devices do; the "
+          "recording can be used as shown"};
+}
+
 ExitCode Answer(const Context& context, AnswerWishes wishes, const v1::SessionInfo& info) {
   wishes.request.paths.assign(info.directories().begin(), info.directories().end());
-  const auto analysis = analyze::Analysis::Run(wishes.request);
+  const auto analysis = Analyse(wishes.request);
   if (context.json) {
     // Also of a recording that there is nothing to analyse of: where it lies is said all the same.
     std::string session = SessionJson(info),
@@ -150,12 +190,12 @@ ExitCode Answer(const Context& context, AnswerWishes wishes, const v1::SessionIn
     context.Print("{\"session\":" + session + ",\"answer\":" + answer + "}\n");
   }
   if (!analysis.ok()) {
-    if (!context.json) context.Print(Results(info, false));
-    return context.Fail(analysis.status());
+    if (!context.json) context.Print(Results(info, false, false));
+    return context.Fail(NotAnalysed(info, analysis.status()));
   }
   if (!context.json) {
     context.Print(ScreenOf(**analysis, wishes));
-    context.Print(Results(info, !(*analysis)->verdict().findings.empty()));
+    context.Print(Results(info, true, !(*analysis)->verdict().findings.empty()));
   }
   return ResultOf(**analysis, wishes);
 }
@@ -240,10 +280,10 @@ Action Define(cli::Arguments arguments) {
   arguments.List("--label", &options->labels,
                  "every process whose agent has it: KEY=VALUE; with a program: labels for it");
   arguments.Text("--for", &options->lasts,
-                 "how long, e.g. 20s; default: until the processes have ended, or Ctrl-C");
+                 "how long, e.g. 20s; without it, until the processes have ended, or Ctrl-C");
   arguments.List("--collect", &options->collect, "record these kinds instead: KIND[:MODE][=RATE],…");
   arguments.Text("--output", &options->output, "directory for the recording; default profd's own");
-  arguments.Text("--name", &options->name, "a name for people");
+  arguments.Text("--name", &options->name, "a name for the session");
   arguments.Text("--max-loss", &options->max_loss,
                  "how much of a kind's samples may be lost without exit code 7, e.g. 0, 5%; default 1%");
   DefineAnswer(arguments, &options->answer);

@@ -76,7 +76,7 @@ ExitCode Run(const Context& context, const ReportOptions& options) {
     page.most_bytes = *most;
   }
   if (const Status writable = CheckFile(options.output); !writable.ok()) return context.Fail(writable);
-  const auto analysis = analyze::Analysis::Run(wishes->request);
+  const auto analysis = Analyse(wishes->request);
   if (!analysis.ok()) return context.Fail(analysis.status());
   if (!options.base.empty()) {
     std::vector<std::vector<std::string>> before;
@@ -119,6 +119,7 @@ Action Define(cli::Arguments arguments) {
   arguments.Text("--title", &asked->title, "its title; default the directory's name");
   arguments.Text("--max-size", &asked->most,
                  "how large it may be, 1M to 500M; default 20M. Single events are left out to fit");
+  DefineRecursive(arguments, &asked->answer);
   DefineFindings(arguments, &asked->answer);
   return {.run = [asked](const Context& context) { return Run(context, *asked); }};
 }

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -58,9 +60,13 @@ std::vector<std::string> Words(const std::string& list) {
 }
 
 void DefineFindings(cli::Arguments& arguments, AnswerOptions* options) {
-  arguments.Text("--rules", &options->rules, "only these: rank.late,comm; or all but: -host.stall").Joined();
-  arguments.Text("--set", &options->settings, "thresholds: rank.absent_percent=2,comm.min_ops=10").Joined();
-  arguments.Text("--jobs", &options->jobs, "threads, 1 to 64; default one per core");
+  arguments
+      .Text("--rules", &options->rules,
+            "only findings of these rules: rank.late,comm; or all but these: -host.stall")
+      .Joined();
+  arguments.Text("--set", &options->settings, "change thresholds: rank.absent_percent=2,comm.min_ops=10")
+      .Joined();
+  arguments.Text("--jobs", &options->jobs, "number of threads, 1 to 64; default one per core");
 }
 
 void DefineAnswer(cli::Arguments& arguments, AnswerOptions* options) {
@@ -82,6 +88,7 @@ Result<AnswerWishes> ParseAnswer(const AnswerOptions& options) {
   for (const std::string& setting : Words(options.settings))
     PROFD_RETURN_IF_ERROR(wishes.request.settings.Set(setting));
   PROFD_ASSIGN_OR_RETURN(wishes.request.jobs, ParseThreads(options.jobs));
+  wishes.request.recursive = options.recursive;
   wishes.top = kUsualFindings;
   if (!options.top.empty()) {
     PROFD_ASSIGN_OR_RETURN(wishes.top, ParseCount("--top", options.top, kMostFindings));
@@ -90,6 +97,27 @@ Result<AnswerWishes> ParseAnswer(const AnswerOptions& options) {
     PROFD_ASSIGN_OR_RETURN(wishes.fail_on, ParsePercent("--fail-on", options.fail_on));
   }
   return wishes;
+}
+
+void DefineRecursive(cli::Arguments& arguments, AnswerOptions* options) {
+  arguments.Flag("--recursive", &options->recursive,
+                 "take all recordings below DIR for those of one job, however deep they lie");
+}
+
+Result<std::unique_ptr<analyze::Analysis>> Analyse(analyze::Request request) {
+  const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
+  if (is_terminal) {
+    request.progress = [mutex = std::make_shared<std::mutex>()](size_t done, size_t all) {
+      const std::lock_guard lock(*mutex);
+      const std::string line =
+          all == 0 ? "looking for recordings"
+                   : "reading recordings: " + std::to_string(done) + " of " + std::to_string(all);
+      std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    };
+  }
+  auto analysis = analyze::Analysis::Run(std::move(request));
+  if (is_terminal) std::fputs("\r\033[K", stderr);
+  return analysis;
 }
 
 std::string ScreenOf(const analyze::Analysis& analysis, const AnswerWishes& wishes) {

@@ -1,6 +1,7 @@
 // What the verbs that analyse take alike, and how they end.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +18,10 @@ namespace profd::client {
 // Options as given.
 struct AnswerOptions {
   std::string settings, rules, top, fail_on, jobs;
+  bool recursive = false;
 };
+// Of folders with recordings: --recursive.
+void DefineRecursive(cli::Arguments& arguments, AnswerOptions* options);
 // Which findings: --rules, --set, --jobs.
 void DefineFindings(cli::Arguments& arguments, AnswerOptions* options);
 // And how they are shown on a terminal: --top, --fail-on.
@@ -29,6 +33,8 @@ struct AnswerWishes {
   std::optional<double> fail_on;  // percent of a step
 };
 base::Result<AnswerWishes> ParseAnswer(const AnswerOptions& options);
+// Analysis::Run(); on a terminal with a line that says how far the reading is.
+base::Result<std::unique_ptr<analyze::Analysis>> Analyse(analyze::Request request);
 
 // "a,b" → a and b.
 std::vector<std::string> Words(const std::string& list);

@@ -373,7 +373,7 @@ Action Define(cli::Arguments arguments) {
   arguments.Text("--iteration", &wanted->iteration,
                  "only what lies within this iteration; 1 if only --model is given");
   arguments.Text("--model", &wanted->model, "iterations of this model; default: the smallest number");
-  arguments.Text("--jobs", &wanted->jobs, "threads, 1 to 64; default one per core");
+  arguments.Text("--jobs", &wanted->jobs, "number of threads, 1 to 64; default one per core");
   arguments.Flag("--vendor-compatible", &wanted->vendor_compatible,
                  "with the vendor's known faults, value for value (docs/export.md)");
   arguments.Text("--split", &wanted->split, "split the timeline into files of this length, e.g. 60s");

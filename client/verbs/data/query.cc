@@ -12,6 +12,7 @@
 #include "client/verbs/verb.h"
 #include "client/verify/perturbations.h"
 #include "client/words/text.h"
+#include "format/directory/simulated.h"
 
 namespace profd::client {
 
@@ -36,8 +37,23 @@ std::string Slowest(const InventorySteps& steps) {
 
 std::string Unit(int device) { return device < 0 ? "host" : std::to_string(device); }
 
+// "P95 is of 56 steps, without 0 (first), 57 (unfinished)"
+std::string LeftOut(const Inventory& inventory) {
+  constexpr size_t kMost = 5;
+  const auto steps = inventory.steps.find(-1);
+  if (steps == inventory.steps.end() || steps->second.counted == 0 || steps->second.left_out.empty())
+    return "";
+  const auto& left_out = steps->second.left_out;
+  std::string text = "P95 is of " + std::to_string(steps->second.counted) + " steps, without ";
+  for (size_t i = 0; i < std::min(left_out.size(), kMost); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(left_out[i].first) + " (" + left_out[i].second + ")";
+  }
+  if (left_out.size() > kMost) text += " and " + std::to_string(left_out.size() - kMost) + " more";
+  return text + "\n";
+}
+
 std::string Devices(const Inventory& inventory, const Look& look) {
-  Table table({"DEVICE", "CHIP", ">RANK", "MODELS", ">ITERATIONS", "~SLOWEST"});
+  Table table({"DEVICE", "CHIP", ">RANK", "MODELS", ">ITERATIONS", ">P95", "~SLOWEST"});
   std::set<int> units;
   for (const Side& side : inventory.capture.sides) {
     if (!side.is_host()) units.insert(side.facts.device);
@@ -53,9 +69,12 @@ std::string Devices(const Inventory& inventory, const Look& look) {
                known && side->facts.rank_id >= 0 ? std::to_string(side->facts.rank_id) : "",
                models == inventory.models.end() ? "" : Joined(models->second),
                steps == inventory.steps.end() ? "" : std::to_string(steps->second.count),
+               steps == inventory.steps.end() || steps->second.counted == 0
+                   ? ""
+                   : FormatDuration(steps->second.p95_ns),
                steps == inventory.steps.end() ? "" : Slowest(steps->second)});
   }
-  return units.empty() ? "" : table.Text(look);
+  return units.empty() ? "" : table.Text(look) + Fitted(LeftOut(inventory), look.columns);
 }
 
 // "hbm"; "soc-profile (sio)" where a kind has more than one series.
@@ -114,6 +133,8 @@ std::string Versions(const format::Manifest& manifest) {
     if (found != manifest.settings.end()) base::AddTo(text, name + found->second);
   }
   if (!text.empty()) text = OneLine(text) + "\n";
+  if (const auto why = manifest.settings.find(format::kSimulatedDevices); why != manifest.settings.end())
+    text += OneLine("the devices are simulated (" + why->second + ")") + "\n";
   if (const auto note = manifest.settings.find("versions_note"); note != manifest.settings.end())
     text += OneLine("warning: " + note->second) + "\n";
   return text;
@@ -153,7 +174,8 @@ void PrintInventory(const Context& context, const Inventory& inventory) {
 
 Action Define(cli::Arguments arguments) {
   const auto directories = std::make_shared<std::vector<std::string>>();
-  arguments.List("DIR", directories.get(), "PROF directories, folders of such, or sessions").Required();
+  arguments.List("DIR", directories.get(), "PROF directories, folders that hold some, or sessions")
+      .Required();
   return {.run = [directories](const Context& context) { return RunQuery(context, *directories); }};
 }
 

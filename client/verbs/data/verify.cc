@@ -65,7 +65,8 @@ ExitCode Run(const Context& context, const Directories& directories) {
 
 Action Define(cli::Arguments arguments) {
   const auto directories = std::make_shared<Directories>();
-  arguments.List("DIR", directories.get(), "PROF directories, folders of such, or sessions").Required();
+  arguments.List("DIR", directories.get(), "PROF directories, folders that hold some, or sessions")
+      .Required();
   return {.run = [directories](const Context& context) { return Run(context, *directories); }};
 }
 

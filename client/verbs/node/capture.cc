@@ -79,7 +79,7 @@ Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
   arguments.Text("-o,--output", &options->output, "the file; none of that name may be there");
   DefineDeviceChoice(arguments, &options->choice);
-  arguments.Flag("--keep", &options->keep, "keep the sessions of it in profd's spool");
+  arguments.Flag("--keep", &options->keep, "with --hardware: keep its sessions in profd's spool");
   arguments.Flag("--without-processes", &options->without_processes,
                  "leave out what names the processes of the device's own system");
   arguments.Flag("--dry-run", &options->dry_run, "only say what would be in it");
@@ -90,7 +90,8 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Capture() {
-  return {"capture", "what the driver does and brings, as evidence in a file", Reach::kOneNode, Define};
+  return {"capture", "record what the driver does and delivers, as evidence in a file", Reach::kOneNode,
+          Define};
 }
 }  // namespace verbs
 

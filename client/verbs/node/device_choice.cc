@@ -41,9 +41,9 @@ Result<std::vector<uint32_t>> DevicesOf(const std::string& given, const v1::Devi
 }  // namespace
 
 void DefineDeviceChoice(cli::Arguments arguments, DeviceChoice* choice) {
-  arguments.Text("--devices", &choice->devices, "these: 0,1,…, or all; default all");
+  arguments.Text("--devices", &choice->devices, "these devices: 0,1,…, or all; default all");
   arguments.Text("--for", &choice->lasts, "how long the channels of a device run, 0.2s to 60s; default 2s");
-  arguments.Flag("--force", &choice->force, "also where sessions or jobs use the devices");
+  arguments.Flag("--force", &choice->force, "even if sessions or jobs use the devices");
 }
 
 Asking<Result<ChosenDevices>> Choose(ControlClient& control, DeviceChoice choice) {

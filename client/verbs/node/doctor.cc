@@ -175,7 +175,7 @@ Action Define(cli::Arguments arguments) {
                  "instead: start every channel of the devices once, one device after the other, and say what "
                  "comes of it");
   DefineDeviceChoice(arguments, &options->choice);
-  arguments.Flag("--keep", &options->keep, "keep the sessions of it in profd's spool");
+  arguments.Flag("--keep", &options->keep, "with --hardware: keep its sessions in profd's spool");
   return {
       .ask = [options](const Context& context) { return AskEither(context, *options); },
       .against_many =

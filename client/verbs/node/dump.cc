@@ -30,8 +30,9 @@ Asking<ExitCode> Ask(const Context& context, const Options& options) {
 
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
-  arguments.Text("--pid", &options->pid, "The process").Required();
-  arguments.Flag("--all", &options->all, "Show each thread, also where several are at the same place");
+  arguments.Text("--pid", &options->pid, "the process to look at").Required();
+  arguments.Flag("--all", &options->all,
+                 "show every thread by itself, even if several are at the same place");
   return {.ask = [options](const Context& context) { return Ask(context, *options); }};
 }
 

@@ -496,7 +496,7 @@ Action Define(cli::Arguments arguments) {
   arguments.Text("--storage-limit", &options->storage_limit, "at most this on disk: 200MB or more, e.g. 2GB");
   arguments.Text("--on-full", &options->on_full,
                  "when nothing can be stored: age (the oldest data goes; else pause), pause or stop");
-  arguments.Text("--name", &options->name, "a name for people");
+  arguments.Text("--name", &options->name, "a name for the session");
   arguments.List("--label", &options->labels, "KEY=VALUE");
   arguments.Flag("--resume", &options->resume, "if profd restarts, go on in a new, linked directory");
   arguments.Flag("--dry-run", &options->dry_run, "only say what would be collected and how much that makes");

@@ -11,6 +11,7 @@
 #include "client/show/screen/terminal.h"
 #include "client/show/screen/top_view.h"
 #include "client/verbs/sessions/top_nodes.h"
+#include "client/verbs/sessions/watch.h"
 #include "client/verbs/shown.h"
 #include "client/verbs/verb.h"
 #include "client/words/entities.h"
@@ -111,6 +112,8 @@ ExitCode Run(const Context& context, const Options& options) {
   base::Result<Connection> connection = Connect(context);
   if (!connection.ok()) return context.Fail(connection.status());
   ControlClient& control = *connection->control;
+  if (const base::Status there = AreThere(options.devices, options.pids, control); !there.ok())
+    return context.Fail(there);
   if (options.once) return Once(context, control, *entities, view, *look);
 
   Newest newest;

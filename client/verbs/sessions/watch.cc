@@ -1,3 +1,5 @@
+#include "client/verbs/sessions/watch.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -13,6 +15,54 @@
 #include "client/words/entities.h"
 
 namespace profd::client {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+Status DevicesAreThere(const std::vector<std::string>& wanted, ControlClient& control) {
+  if (wanted.empty()) return {};
+  PROFD_ASSIGN_OR_RETURN(const v1::DevicesReply reply, control.Devices().Now());
+  std::vector<uint32_t> known;
+  for (const v1::Device& device : reply.devices()) known.push_back(device.device());
+  for (const std::string& text : wanted) {
+    PROFD_ASSIGN_OR_RETURN(const DeviceList list, ParseDevices(text));
+    for (const uint32_t device : list.devices) {
+      if (std::ranges::count(known, device) > 0) continue;
+      const std::string there = known.empty() ? "no devices" : "devices " + base::Joined(known, ",");
+      return {Code::kNotFound, "device " + std::to_string(device) + " does not exist: this node has " +
+                                   there + "; check --devices"};
+    }
+  }
+  return {};
+}
+
+Status ProcessesAreThere(const std::vector<std::string>& wanted, ControlClient& control) {
+  if (wanted.empty()) return {};
+  PROFD_ASSIGN_OR_RETURN(const v1::TargetsReply reply, control.Targets().Now());
+  for (const std::string& text : wanted) {
+    PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> pids, ParsePids(text));
+    for (const int32_t pid : pids) {
+      const bool has_agent = std::ranges::any_of(reply.targets(), [pid](const v1::Target& target) {
+        return target.pid() == pid && !target.agent_version().empty();
+      });
+      if (has_agent) continue;
+      return {Code::kNotFound,
+              "process " + std::to_string(pid) +
+                  " has no live values: only processes with an agent have; profctl targets shows them"};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status AreThere(const std::vector<std::string>& devices, const std::vector<std::string>& pids,
+                ControlClient& control) {
+  PROFD_RETURN_IF_ERROR(DevicesAreThere(devices, control));
+  return ProcessesAreThere(pids, control);
+}
 
 namespace {
 
@@ -53,24 +103,6 @@ base::Result<v1::LiveRequest> Request(const Options& options) {
   return request;
 }
 
-// A device that is not there has no values, and never will.
-base::Status AreThere(const std::vector<std::string>& wanted, ControlClient& control) {
-  if (wanted.empty()) return {};
-  PROFD_ASSIGN_OR_RETURN(const v1::DevicesReply reply, control.Devices().Now());
-  std::vector<uint32_t> known;
-  for (const v1::Device& device : reply.devices()) known.push_back(device.device());
-  for (const std::string& text : wanted) {
-    PROFD_ASSIGN_OR_RETURN(const DeviceList list, ParseDevices(text));
-    for (const uint32_t device : list.devices) {
-      if (std::ranges::count(known, device) > 0) continue;
-      const std::string there = known.empty() ? "no devices" : "devices " + base::Joined(known, ",");
-      return {base::Code::kNotFound, "device " + std::to_string(device) + " does not exist: this node has " +
-                                         there + "; check --devices"};
-    }
-  }
-  return {};
-}
-
 ExitCode Run(const Context& context, const Options& options) {
   const base::Result<v1::LiveRequest> request = Request(options);
   if (!request.ok()) return context.Fail(request.status());
@@ -84,7 +116,7 @@ ExitCode Run(const Context& context, const Options& options) {
   }
   base::Result<Connection> connection = Connect(context);
   if (!connection.ok()) return context.Fail(connection.status());
-  if (const base::Status there = AreThere(options.devices, *connection->control); !there.ok())
+  if (const base::Status there = AreThere(options.devices, options.pids, *connection->control); !there.ok())
     return context.Fail(there);
   uint64_t sets = 0;
   std::set<std::string> had;
@@ -111,8 +143,9 @@ Action Define(cli::Arguments arguments) {
   arguments.Text("--interval", &options->interval,
                  "time between two sets of values, e.g. 5s or 200ms; default profd's");
   arguments.Text("--since", &options->since,
-                 "first what profd still knows of that time, e.g. 30s (live.history_s)");
-  arguments.Text("--count", &options->count, "end after so many sets; default: with Ctrl-C");
+                 "first print the values that profd still has of this time, e.g. 30s (live.history_s)");
+  arguments.Text("--count", &options->count,
+                 "end after so many sets of values; without it, run until Ctrl-C");
   arguments.List("--devices", &options->devices, "only values of these devices: 0,1");
   arguments.List("--pid", &options->pids, "only values of these processes: N,…");
   return {.run = [options](const Context& context) { return Run(context, *options); },

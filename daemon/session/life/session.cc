@@ -12,6 +12,7 @@
 #include "daemon/base/after.h"
 #include "daemon/base/log.h"
 #include "daemon/host/process/process.h"
+#include "format/directory/simulated.h"
 
 namespace profd::session {
 
@@ -25,6 +26,8 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kManifestEveryS = 5;
 constexpr uint64_t kKeptNs = 600 * kSecond;  // a flight recorder, after its last process
 constexpr uint64_t kFirstLookNs = 50'000'000;
+// Without it the driver's library reaches no device: one that answers all the same simulates them.
+constexpr char kDriverFile[] = "/dev/davinci_manager";
 
 }  // namespace
 
@@ -103,6 +106,8 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
     manifest.settings["version_" + name] = version;
   if (const std::string& note = services_.node.versions().note; !note.empty())
     manifest.settings["versions_note"] = note;
+  if (services_.node.driver() != nullptr && ::access(kDriverFile, F_OK) != 0)
+    manifest.settings[format::kSimulatedDevices] = std::string("no ") + kDriverFile;
   if (!setup_.spec.preset.empty()) manifest.settings["preset"] = setup_.spec.preset;
   for (const KindRequest& request : setup_.spec.kinds) {
     if (request.by_default) continue;

@@ -97,11 +97,18 @@ class AnalyzeHostTest(harness.ProfdTest):
         hidden_ms = len(told["stops"]) * 50 * 0.061
         self.assertGreater(found[0]["cost"]["total_ms"], 0.9 * (stopped_ms - hidden_ms))
         self.assertLess(found[0]["cost"]["total_ms"], 1.1 * stopped_ms)
+        if fault == "held":
+            self.assertRegex(found[0]["do"][0]["text"], r"hold that lock for less time: thread \d+ has it in hold_again")
+            (holder,) = [table for table in found[0]["evidence"] if table["name"].startswith("who has the lock: thread ")]
+            self.assertTrue(any("hold_again" in row[0] for row in holder["rows"]), holder)
         (stack,) = [table for table in found[0]["evidence"] if table["name"].startswith("where the thread was")]
         self.assertTrue(any(f"planted_{fault}" in row[0] for row in stack["rows"]), stack)
 
     def test_a_lock(self):
         self.planted("lock", "host.wait", ["waits for a lock"])
+
+    def test_a_lock_that_one_thread_has(self):
+        self.planted("held", "host.wait", ["waits for a lock", "has it and sleeps in hold_again (real_rank.py:"])
 
     def test_a_sleep(self):
         self.planted("sleep", "host.wait", ["sleeps"])

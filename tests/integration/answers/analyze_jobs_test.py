@@ -67,7 +67,7 @@ class AnalyzeTest(unittest.TestCase):
         result = profctl("analyze", self.folder)
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = result.stdout.splitlines()
-        self.assertRegex(lines[0], r"^4 ranks, 2 nodes · steps 1-5 \(5\) · [0-9.]+ ms/step")
+        self.assertRegex(lines[0], r"^4 ranks, 2 nodes · steps 1-5 \(5\) without 0 \(first\) · [0-9.]+ ms/step")
         at = next(i for i, line in enumerate(lines) if line.startswith(" 1  "))
         self.assertRegex(lines[at], r"every step  rank 2 \(host1, device 0\) is late: its kernels take (29|30|31|32) % longer")
         self.assertIn("->", lines[at + 1])
@@ -86,6 +86,19 @@ class AnalyzeTest(unittest.TestCase):
             self.assertEqual(result.returncode, 3, result)
             self.assertIn("this folder of Ascend's PyTorch Profiler has tables as text only", result.stderr)
             self.assertNotIn("no *_ascend_pt folder", result.stderr)
+
+    def test_a_folder_of_more_than_a_job(self):
+        """Recordings that lie deeper than those of a job's nodes are counted, and read only if that is asked for."""
+        for place in ("tom/monday/PROF_1", "ann/tuesday/PROF_2", "ann/tuesday/PROF_3"):
+            data = self.folder / place / "device_0" / "data"
+            data.mkdir(parents=True)
+            (data / "stars_soc.data.0.slice_0").touch()
+        asked = profctl("analyze", self.folder)
+        self.assertEqual((asked.returncode, asked.stdout, asked.stderr.count("\n")), (2, "", 1), asked)
+        self.assertIn("below it are 3 recordings in 2 folders; name those of one job; --recursive takes all", asked.stderr)
+        self.assertEqual(profctl("report", self.folder, "-o", self.folder / "x.html").returncode, 2)
+        for given in ([self.folder, "--recursive"], [self.folder / "ann"]):
+            self.assertIn("nothing to analyse in it", profctl("analyze", *given).stderr)
 
     def test_exit_codes(self):
         self.job(SLOW)

@@ -70,12 +70,35 @@ class RecordTest(harness.ProfdTest):
 
     def says_what_was_found(self, result, session):
         lines = result.out.splitlines()
-        self.assertRegex(lines[0], r"^2 ranks, 1 node · ")
+        self.assertRegex(lines[0], r"^2 ranks, 1 node, simulated devices · ")
         self.assertTrue(any(line.startswith(f"recorded: session {session}, ") for line in lines), result)
         self.assertIn(self.daemon.status(session)["directory"], result.out)
         for number, line in enumerate(lines):
             if re.match(r" *\d+  ", line):
                 self.assertRegex(lines[number + 1], "^ +-> ")
+
+    def one_definition_of_a_step(self, session, job):
+        """How long steps take, and which of them count, is the same to who asks for findings and to who asks what there is."""
+        (steps,) = [one for one in self.daemon.ctl("query", session, "--json").json["directories"][0]["steps"] if one["device"] == -1]
+        self.assertEqual(steps["counted"], job["steps"]["analysed"], (steps, job["steps"]))
+        for part in ("p50", "p95"):
+            self.assertAlmostEqual(steps[f"{part}_ns"] / 1e6, job["step_ms"][part], delta=job["step_ms"][part] / 1e4)
+        self.assertEqual(steps["left_out"], job["steps"]["excluded"])
+        self.assertEqual(steps["left_out"][0]["why"], "first")
+        self.assertLessEqual(steps["p95_ns"], steps["slowest"][0]["duration_ns"])
+        named = f"{steps['left_out'][0]['step']} (first)"
+        self.assertIn(f" without {named}", self.daemon.ctl("query", session).out)
+        self.assertRegex(self.daemon.ctl("analyze", session).out, rf"steps \S+ \(\d+\) without {re.escape(named)}")
+
+    def says_that_devices_are_simulated(self, session, job):
+        if os.path.exists("/dev/davinci_manager"):
+            self.skipTest("this node has NPUs")
+        self.assertTrue(job["simulated"])
+        self.assertIn("note: the devices are simulated: what they do", self.daemon.ctl("analyze", session).out)
+        self.assertIn("the devices are simulated (no /dev/davinci_manager)", self.daemon.ctl("query", session).out)
+        page = pathlib.Path(self.daemon.directory) / "page.html"
+        self.assertEqual(self.daemon.ctl("report", session, "-o", page).code, OK)
+        self.assertIn('<p class="simulated">the devices are simulated', page.read_text(encoding="utf-8"))
 
     def test_a_program_until_it_ends(self):
         process = self.record("--collect", KINDS, "--", *WORKLOAD, "60")
@@ -93,6 +116,8 @@ class RecordTest(harness.ProfdTest):
         self.assertGreater(by_session.json["job"]["steps"]["analysed"], 3)
         self.assertEqual(by_session.json["job"]["ranks"], 2)
         self.assertTrue(by_session.json["data"]["complete"], by_session.json["data"])
+        self.one_definition_of_a_step(session, by_session.json["job"])
+        self.says_that_devices_are_simulated(session, by_session.json["job"])
         # What profd lost of the program is told.
         path = pathlib.Path(directory) / own_folder.MANIFEST
         manifest = json.loads(path.read_text())
@@ -191,10 +216,20 @@ class RecordTest(harness.ProfdTest):
                 self.assertEqual(result.out, "")
         self.assertEqual(self.sessions(), [])
         # Nothing that runs on a device: said, with what there is.
-        result = self.while_it_is_recorded("--max-loss", "100%", "--collect", "host-cpu")
+        result = self.while_it_is_recorded("--max-loss", "100%", "--collect", "host-cpu,host-off-cpu?")
         self.assertEqual(result.code, NOT_FOUND, result)
-        self.assertIn("nothing to analyse", result.err)
+        self.assertIn("not analysed: no device did anything for this job", result.err)
+        self.assertNotIn("profctl record", result.err)
         self.assertIn("recorded: session", result.out)
+        self.assertRegex(result.out, "(?m)^  kinds: +host-cpu\\b")
+        # What is offered works; what does not is not offered.
+        self.assertNotIn("profctl report", result.out)
+        offered = re.findall(r"(?m)^  \w[\w ]*: +profctl (.+)$", result.out)
+        self.assertIn("query", [words.split()[0] for words in offered])
+        for words in offered:
+            done = subprocess.run([str(harness.PROFCTL), *words.split()], env=self.daemon.environment, capture_output=True, text=True,
+                                  cwd=self.daemon.directory, check=False)
+            self.assertEqual(done.returncode, OK, (words, done.stderr))
         # As JSON, too: the session, and no answer.
         result = self.while_it_is_recorded("--json", "--max-loss", "100%", "--collect", "host-cpu")
         self.assertEqual(result.code, NOT_FOUND, result)

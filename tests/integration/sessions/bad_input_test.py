@@ -144,7 +144,7 @@ class BadStartTest(harness.ProfdTest):
             (["run", "true", "--label", "a=b", "--host", "x:1"], USAGE, "profctl run -- true …"),
             (["run", "--labl", "a=b"], USAGE, "--labl"),
             (["export", "/no/such/directory"], NOT_FOUND, "DIR is a PROF directory"),
-            (["verify", "nosuchsession"], NOT_FOUND, "DIR is a PROF directory"),
+            (["verify", "nosuchsession"], NOT_FOUND, "no such directory here, and no session has the id or the name"),
             (["start", "--collect", "hbm", "--name", "n" * 5000], USAGE, "longer than 128 bytes"),
             (["start", "--collect", "k" * 5000], USAGE, "unknown kind"),
             (["x" * 5000], USAGE, "is not a verb"),
@@ -164,6 +164,9 @@ class BadStartTest(harness.ProfdTest):
             (["watch", "--count", "abc"], USAGE, "--count 'abc': must be a number from 1"),
             (["watch", "--count", "0"], USAGE, "--count '0': must be a number from 1"),
             (["watch", "--devices", "99", "--count", "1"], NOT_FOUND, "device 99 does not exist: this node has devices 0"),
+            (["top", "--once", "--devices", "99"], NOT_FOUND, "device 99 does not exist: this node has devices 0"),
+            (["watch", "--pid", "999999999", "--count", "1"], NOT_FOUND, "process 999999999 has no live values"),
+            (["top", "--once", "--pid", "999999999"], NOT_FOUND, "process 999999999 has no live values"),
             (["msprof", "--output=q", "--delay=5s", "sleep", "1"], USAGE, "in seconds and without a unit"),
             (["start", "--output", "/proc/x", "--collect", "hbm"], USAGE, "lies in a pseudo file system"),
             (["start", "--output", "/etc/passwd", "--collect", "hbm"], USAGE, "is a file: name a directory"),
@@ -210,7 +213,7 @@ class BadStartTest(harness.ProfdTest):
                 result = self.daemon.ctl(*words, word)
                 self.assertEqual(result.code, NOT_FOUND, result)
                 self.assertIn(said, result.err)
-        is_not_found("second", "'second': no such directory and no session")
+        is_not_found("second", "'second': no such directory here, and no session has the id or the name 'second'; profctl list")
         refused = self.daemon.ctl("fetch", "first", "--out", "/proc")
         self.assertEqual(refused.code, USAGE, refused)
         self.assertIn("pseudo file system", refused.err)

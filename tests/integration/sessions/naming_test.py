@@ -73,6 +73,36 @@ class NamingTest(harness.ProfdTest):
             file.write_text(text + "\n")
             self.assertIn(what, plan("--preset", "node" if "preset" not in text else "a", code=USAGE), text)
 
+    def test_a_mistake_in_the_file_of_options_has_its_line(self):
+        daemon = self.profd(hal=None)
+        file = daemon.directory / "profctl.conf"
+        for text, line, what in (
+                ("# mine\nsocketx = 'a'", 2, "'socketx' is not an option of profctl: did you mean socket?"),
+                ("json = true\n[start]\nduratoin = '3s'", 3, "'duratoin' is not an option of profctl start: did you mean duration?"),
+                ("[strat]\nduration = '3s'", 1, "'[strat]' is not a verb of profctl: did you mean start?"),
+                ("[start]\nsocket = '/x'", 2, "'socket' holds for every verb: write it above the first [section]"),
+                ("[start\nduration = '3s'", 1, "expected [VERB], as [start]"),
+                ("\n= 3s", 2, "expected OPTION = VALUE"),
+                ("socket =", 1, "'socket' has no value"),
+                ("socket", 1, "'socket' has no value"),
+                ("socket = '/x", 1, "'socket': the closing ' of its value is missing"),
+                ("user-preset = [\n'a=hbm',\n'b=pcie'", 1, "'user-preset': the closing ] of its list is missing"),
+                ("json = maybe", 1, "--json 'maybe': expected a whole number"),
+                ("\nuser-preset = ['hbm']", 2, "user-preset 'hbm': expected NAME=KINDS"),
+                ("[list]\nsort = 'foo'", 2, "--sort 'foo': there is no such column")):
+            with self.subTest(text):
+                file.write_text(text + "\n")
+                done = daemon.ctl("--client-config", file, "list")
+                self.assertEqual((done.code, done.err.count("\n")), (USAGE, 1), done)
+                self.assertIn(f"{file}:{line}: {what}", done.err)
+        file.write_text("# of mine\n[list]\nsort = 'foo'  # a remark\n[tls.node]\n[start]\nduration = '3s'\n")
+        self.assertEqual(daemon.ctl("--client-config", file, "list", "--sort", "size").code, OK)
+        self.assertNotIn("profctl.conf", daemon.ctl("--client-config", file, "list", "--sort", "none").err)
+        for path, what in ((file.parent, "is a directory"), ("/no/such", "there is no such file")):
+            done = daemon.ctl("--client-config", path, "list")
+            self.assertEqual(done.code, USAGE, done)
+            self.assertIn(f"--client-config {path}: {what}", done.err)
+
     def test_values_for_completion(self):
         daemon = self.profd(sim="devices: 2\nchip: 910B\n")
 

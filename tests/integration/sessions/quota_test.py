@@ -65,6 +65,10 @@ class QuotaTest(harness.ProfdTest):
         gone = daemon.ctl("status", first["session"])
         self.assertEqual(gone.code, harness.NOT_FOUND, gone)
         self.assertRegex(gone.err, f"session {first['session']} is gone: profd removed it at .* for the quota of user .*profctl pin")
+        for verb in ("query", "analyze", "verify", "export"):
+            answer = daemon.ctl(verb, first["session"])
+            self.assertEqual(answer.code, gone.code, answer)
+            self.assertIn(gone.err.removeprefix("profctl: "), answer.err, "the same to whoever asks")
         self.assertEqual(status["lost"], 0)
         daemon.signal(signal.SIGSTOP)
         self.assertLessEqual(self.spool_bytes(daemon), quota + quota // 16 + 3 * MB)
