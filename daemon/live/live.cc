@@ -16,7 +16,7 @@
 #include "daemon/host/sampler.h"
 #include "daemon/live/device_questions.h"
 #include "daemon/live/held_channels.h"
-#include "daemon/live/jobs/jobs.h"
+#include "daemon/live/jobs.h"
 #include "daemon/live/lacks.h"
 #include "daemon/live/values/health_values.h"
 #include "daemon/live/values/host_values.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/live/jobs/job_book.h"
+#include "daemon/live/job_book.h"
 
 namespace profd::rpc {
 

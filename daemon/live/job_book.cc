@@ -1,4 +1,4 @@
-#include "daemon/live/jobs/job_book.h"
+#include "daemon/live/job_book.h"
 
 #include <algorithm>
 #include <set>

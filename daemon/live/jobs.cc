@@ -1,4 +1,4 @@
-#include "daemon/live/jobs/jobs.h"
+#include "daemon/live/jobs.h"
 
 #include <utility>
 #include <vector>

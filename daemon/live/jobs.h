@@ -7,7 +7,7 @@
 
 #include "daemon/agent/registry.h"
 #include "daemon/live/device_questions.h"
-#include "daemon/live/jobs/job_book.h"
+#include "daemon/live/job_book.h"
 #include "daemon/live/live.h"
 
 namespace profd::live {
