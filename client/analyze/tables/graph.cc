@@ -105,6 +105,7 @@ Table GraphTable(const Analysis& analysis) {
     const std::map<uint32_t, OfStep> steps = StepsOf(job, rank);
     if (steps.empty()) continue;
     std::vector<Ns> wholes;
+    wholes.reserve(steps.size());
     for (const auto& [at, of] : steps) wholes.push_back(of.whole());
     std::ranges::sort(wholes);
     const Ns median = wholes[(wholes.size() - 1) / 2];

@@ -82,18 +82,6 @@ void Launches::Add(const CannContexts& contexts) {
   }
 }
 
-TextId Launches::Level(uint16_t level) {
-  auto& [cached, text] = levels_[level / 500 % levels_.size()];  // the known ones are multiples of 500
-  if (text == 0 || cached != level) cached = level, text = texts_.Intern(CannLevelName(level));
-  return text;
-}
-
-TextId Launches::GeTaskType(uint32_t type) {
-  TextId& text = ge_types_[std::min<size_t>(type, ge_types_.size() - 1)];
-  if (text == 0) text = texts_.Intern(GeTaskTypeName(type));
-  return text;
-}
-
 bool Launches::IsCompute(TextId task_type) {
   if (task_type == compute_type_) return true;
   if (task_type == other_type_) return false;

@@ -1,6 +1,7 @@
 // What the host says of device tasks: the calls of its CANN layers, and which of them launched which task.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -220,9 +221,17 @@ class Launches {
   // What the host tells of an operator: those of infos_ and lists_, -1 = none.
   void Describe(int32_t info, int32_t tensors, LaunchedOp& op);
   TextId ItemText(const Call& call);
-  TextId Level(uint16_t level);
+  TextId Level(uint16_t level) {
+    auto& [cached, text] = levels_[level / 500 % levels_.size()];  // the known ones are multiples of 500
+    if (text == 0 || cached != level) cached = level, text = texts_.Intern(CannLevelName(level));
+    return text;
+  }
   bool IsCompute(TextId task_type);
-  TextId GeTaskType(uint32_t type);
+  TextId GeTaskType(uint32_t type) {
+    TextId& text = ge_types_[std::min<size_t>(type, ge_types_.size() - 1)];
+    if (text == 0) text = texts_.Intern(GeTaskTypeName(type));
+    return text;
+  }
   void SortCalls();
   TextId Key(TextId& key, std::string_view text) { return key != 0 ? key : key = texts_.Intern(text); }
   TextId CallType(const Call& call) {

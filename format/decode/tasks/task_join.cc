@@ -41,7 +41,10 @@ void TaskJoin::Add(Launch&& launch, uint64_t wall_ns) {
     if (node != kNone) Free(node);
     return;
   }
-  At(node) = {std::move(launch), wall_ns};
+  Node& at = At(node);
+  at.launch = std::move(launch);
+  at.wall_ns = wall_ns;
+  at.next = kNone;
   if (queue->last == kNone) {
     queue->first = node;
   } else {
