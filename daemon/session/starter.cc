@@ -33,6 +33,8 @@ using base::Status;
 
 namespace {
 
+// Of a user's CPU profiles together. Each interrupts every processor so often, whoever runs there.
+constexpr uint64_t kMostProfileHz = 2000;
 // Who has fewer may have one of the reserve.
 constexpr size_t kFewSessions = 4;
 // How often it is looked whether what others hold is free.
@@ -49,6 +51,15 @@ Status MayCollect(const Caller& caller, const SessionSpec& spec) {
     PROFD_RETURN_IF_ERROR(May(caller, Action::kCollectDevice, {.device = device}));
   }
   return Status::Ok();
+}
+
+uint64_t ProfileHz(const SessionSpec& spec) {
+  uint64_t hz = 0;
+  for (const KindRequest& request : spec.kinds) {
+    if (request.kind != format::Kind::kHostCpuProfile) continue;
+    hz += request.hz > 0 ? static_cast<uint64_t>(request.hz) : TraitsOf(request.kind).habits.usual_hz;
+  }
+  return hz;
 }
 
 // "" = there is more free than stays free.
@@ -125,6 +136,22 @@ Status Starter::CheckRoom(const Caller& caller) const {
   }
   if (shutting_down_) return {Code::kUnavailable, "profd is stopping"};
   return Status::Ok();
+}
+
+Status Starter::CheckProfiles(const Caller& caller, const SessionSpec& spec) const {
+  const uint64_t wanted = ProfileHz(spec);
+  if (wanted == 0 || auth::IsAdmin(caller)) return Status::Ok();
+  uint64_t open = 0;
+  for (const auto& session : book_.sessions()) {
+    if (!session->ended() && session->uid() == caller.uid) open += ProfileHz(session->spec());
+  }
+  if (open == 0 || open + wanted <= kMostProfileHz) return Status::Ok();
+  return {Code::kResourceExhausted, "the CPU profiles of user " + caller.user + " have " +
+                                        std::to_string(open) + " Hz altogether; with " +
+                                        std::to_string(wanted) + " Hz more it is over the " +
+                                        std::to_string(kMostProfileHz) +
+                                        " Hz that a user may have: stop one first, or ask for less "
+                                        "(host-cpu-profile=99Hz)"};
 }
 
 // Every flight recorder may come to fill its memory.
@@ -255,6 +282,7 @@ void Starter::Admit(const std::shared_ptr<Request>& request) {
   Status status = CheckSpec(request->spec, services_.config);
   if (status.ok()) status = MayCollect(request->caller, request->spec);
   if (status.ok()) status = CheckRoom(request->caller);
+  if (status.ok()) status = CheckProfiles(request->caller, request->spec);
   if (status.ok()) status = CheckMemory(request->spec);
   if (!status.ok()) {
     Refuse(request, status);
@@ -402,6 +430,7 @@ void Starter::MakeOutput(const std::shared_ptr<Request>& request) {
 void Starter::Launch(const std::shared_ptr<Request>& request, Output output) {
   // Others of his may have been on their way with it, and so may Shutdown().
   Status room = CheckRoom(request->caller);
+  if (room.ok()) room = CheckProfiles(request->caller, request->spec);
   if (room.ok()) room = CheckMemory(request->spec);
   if (!room.ok()) {
     request->done(room);

@@ -51,6 +51,8 @@ class Starter {
   };
 
   base::Status CheckRoom(const auth::Caller& caller) const;
+  // A user's CPU profiles cost everybody who runs.
+  base::Status CheckProfiles(const auth::Caller& caller, const SessionSpec& spec) const;
   base::Status CheckMemory(const SessionSpec& spec) const;
   base::Status PlanWindows(Request* request, NodeFacts* facts) const;
   base::Result<NodeFacts> FactsFor(const Request& request, const Processes& processes) const;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ namespace {
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr timespec kWeighEvery{1, 0};
+constexpr ptrdiff_t kMostNice = 5;
 
 // A nursery that was executed has the same program elsewhere in its memory. A function is as far from this
 // one in every process.
@@ -60,6 +62,13 @@ void EndWith(pid_t parent) {
 void GoFirst() {
   const UniqueFd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
   [[maybe_unused]] const ssize_t written = ::write(file.get(), "1000", 4);
+}
+
+// Of one user's each stands behind those before it, and all after the fifth behind anybody's first: for each
+// step of niceness a process has a fifth less of the processors. Not further, so that it still gets to answer
+// in time.
+void StandBack(int others) {
+  if (others > 0) ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + others);
 }
 
 // With no thread but this one: what it forks has no locks that somebody else held.
@@ -137,10 +146,13 @@ class Process {
         ::kill(child->second.pid, SIGKILL);
       return;
     }
+    const auto others =
+        std::ranges::count(children_, order.user, [](const auto& c) { return c.second.user; });
     const pid_t pid = ::fork();
     if (pid == 0) {
       EndWith(self_);
       orders_.Reset();
+      StandBack(static_cast<int>(std::min<ptrdiff_t>(others, kMostNice)));
       ::prctl(PR_SET_NAME, "profd-stand-in");
       GoFirst();
       TextChannel texts(std::move(channel));

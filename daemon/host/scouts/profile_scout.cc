@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -227,23 +228,55 @@ void ProfileScout::End() {
 }
 
 void ProfileScout::EmptyRings() {
-  const auto take = [this](PerfRecord record) {
-    const auto type = LoadAt<perf_event_header>(record, 0).type;
-    const auto pid = LoadAt<pid_t>(record, 8);
-    if (type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) {
-      book_->ForgetStranger(pid);
-    } else if (type != PERF_RECORD_LOST && type != PERF_RECORD_SWITCH && book_->IsStranger(pid)) {
-      return;
-    }
-    records_.Add(record, TimeOf(record));
-  };
-  for (PerfRing& ring : threads_ ? threads_->rings() : cpus_) ring.Drain(take);
+  if (threads_) {
+    for (PerfRing& ring : threads_->rings()) ring.Drain([this](PerfRecord record) { Keep(record); });
+  }
+  for (PerfRing& ring : cpus_) EmptyCpu(ring);
   for (PerfRing& ring : news_) {
-    ring.Drain([&](PerfRecord record) {
+    ring.Drain([this](PerfRecord record) {
       const bool lost = LoadAt<perf_event_header>(record, 0).type == PERF_RECORD_LOST;
-      lost ? static_cast<void>(news_lost_ = true) : take(record);
+      lost ? static_cast<void>(news_lost_ = true) : Keep(record);
     });
   }
+}
+
+// In the ring of a CPU is what everybody does there, and of what it lost nobody says whose it was: as many
+// were the members' as of what was left.
+void ProfileScout::EmptyCpu(PerfRing& ring) {
+  uint64_t lost = 0, samples = 0, own = 0;
+  ring.Drain([&](PerfRecord record) {
+    const auto type = LoadAt<perf_event_header>(record, 0).type;
+    if (type == PERF_RECORD_LOST) {
+      lost += LoadAt<uint64_t>(record, 16);
+      return;
+    }
+    if (type == PERF_RECORD_SAMPLE) {
+      ++samples;
+      own += book_->IsStranger(LoadAt<pid_t>(record, 8)) ? 0 : 1;
+    }
+    Keep(record);
+  });
+  if (lost == 0) return;
+  lost_share_ += static_cast<double>(lost) * static_cast<double>(own) /
+                 static_cast<double>(std::max<uint64_t>(samples, 1));
+  const auto whole = static_cast<uint64_t>(std::ceil(lost_share_));
+  lost_share_ -= static_cast<double>(whole);
+  book_->lines.lost += whole;
+}
+
+void ProfileScout::Keep(PerfRecord record) {
+  const auto type = LoadAt<perf_event_header>(record, 0).type;
+  const auto pid = LoadAt<pid_t>(record, 8);
+  if (type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) {
+    // Of threads, which anybody may have be born and end without end, the book wants nothing.
+    const bool of_thread =
+        type == PERF_RECORD_FORK ? LoadAt<pid_t>(record, 12) == pid : LoadAt<pid_t>(record, 16) != pid;
+    if (of_thread) return;
+    book_->ForgetStranger(pid);
+  } else if (type != PERF_RECORD_LOST && type != PERF_RECORD_SWITCH && book_->IsStranger(pid)) {
+    return;
+  }
+  records_.Add(record, TimeOf(record));
 }
 
 // What somebody's flood of news has cost is read anew.

@@ -41,6 +41,8 @@ class ProfileScout final : public Scout {
   base::Status Open(const ScoutOrder& order, const std::vector<NamedPid>& members);
   void Enable(bool enable);
   void EmptyRings();
+  void EmptyCpu(PerfRing& ring);
+  void Keep(PerfRecord record);
   void Relearn();
   void Take(uint64_t until_ns);
   void GovernCost();
@@ -57,6 +59,7 @@ class ProfileScout final : public Scout {
   std::future<std::shared_ptr<const KernelNames>> names_;
   std::shared_ptr<const KernelNames> kernel_;  // nullptr: they are still to come
   uint64_t drained_at_ns_ = 0;
+  double lost_share_ = 0;   // of samples that the members have lost; below 0: counted before
   bool news_lost_ = false;  // since the members' code was read
   uint64_t relearned_at_ns_ = 0;
   uint64_t cost_begin_ns_ = 0, cost_cpu_ns_ = 0, cost_samples_ = 0, cost_switches_ = 0;  // of this second

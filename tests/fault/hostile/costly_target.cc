@@ -1,6 +1,7 @@
 // The attack: costly_target HOW UID. A process of that user that is dear to look at. Says "ready".
 //   mappings  maps code and takes it away again, without end, on every processor
 //   crowd     very many threads that sleep
+//   births    threads that are born and die without end, on every processor
 #include <grp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -34,6 +35,13 @@ void* Map(int protection) { return ::mmap(nullptr, kPage, protection, MAP_PRIVAT
   for (;;) ::pause();
 }
 
+[[noreturn]] void Births() {
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) {
+    if (::fork() == 0) break;
+  }
+  for (;;) std::thread([] {}).join();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,6 +57,8 @@ int main(int argc, char** argv) {
     Mappings();
   } else if (how == "crowd") {
     Crowd();
+  } else if (how == "births") {
+    Births();
   }
   return 2;
 }

@@ -88,6 +88,30 @@ class CostlyTargetTest(harness.ProfdTest):
         if not harness.IS_SANITIZED:  # where nobody empties its ring for a third of a second it runs over, whoever maps what
             self.assertLess(lost, records)
 
+    def test_threads_that_are_born_and_die(self):
+        """And their user profiles them as often as may be, in as many sessions as may be: that is at his own cost. What the ring of a
+        CPU has lost was mostly his, too."""
+        target = self.target("births")
+        process, session = self.honest("/usr/bin/python3", "-c", "while True: pass", kinds="host-cpu-profile")
+        quiet = Quiet(self, "--pid", process.pid, "--collect", "host-cpu-profile", user=HONEST)
+        harness.wait_until(lambda: self.her(session)["records"] > 0, "samples")
+        started = [self.daemon.ctl("start", "--pid", target, "--collect", "host-cpu-profile=999Hz", "--json", user=USER)
+                   for _ in range(SESSIONS)]
+        sessions = [each.json["session"] for each in started if each.code == harness.OK]
+        self.assertGreater(len(sessions), 1, "further ones are refused where these are too slow to answer")
+        before, of_quiet = self.her(session), quiet.lost("host-cpu-profile")
+        moments = lambda: sum(self.her(session)[what] - before[what] for what in ("records", "lost"))  # noqa: E731
+        harness.wait_until(lambda: moments() >= SAMPLES // 10, "the attack to last")
+        lost, of_quiet, all_of_them = self.her(session)["lost"] - before["lost"], quiet.lost("host-cpu-profile") - of_quiet, moments()
+        paid = sum(self.her(each)["lost"] for each in sessions)
+        print(f"births: {lost} of {all_of_them} samples lost, of a profd that nobody attacks {of_quiet}, of the attacker's {paid}",
+              file=sys.stderr)
+        if not harness.IS_SANITIZED:
+            self.assertLess(lost, 2 * of_quiet + all_of_them // 10)
+        for each in sessions:
+            self.assertEqual(self.daemon.end(each, user=USER)["state"], "sealed")
+        self.assertEqual(self.daemon.end(session, user=HONEST)["state"], "sealed")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
