@@ -61,10 +61,11 @@ LockHolder Releaser(const Waits& waits, const std::map<uint64_t, Waits>& others,
   LockHolder best;
   size_t next = 0;
   for (const auto& [other, of_other] : others) {
-    const auto ran = static_cast<size_t>(std::ranges::count_if(waits, [&](const HostSpan* wait) {
-      const Ns late = may_be_late ? std::min((wait->end - wait->begin) / kLatePart, kLatest) : kSlack;
-      return Runs(of_other, wait->end - std::max(late, kSlack), wait->end + kSlack);
-    }));
+    const auto ran =
+        static_cast<size_t>(std::ranges::count_if(waits, [&, &of_other = of_other](const HostSpan* wait) {
+          const Ns late = may_be_late ? std::min((wait->end - wait->begin) / kLatePart, kLatest) : kSlack;
+          return Runs(of_other, wait->end - std::max(late, kSlack), wait->end + kSlack);
+        }));
     if (ran > best.waits) {
       next = best.waits;
       best.waits = ran;
