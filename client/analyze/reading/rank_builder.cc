@@ -9,6 +9,7 @@
 namespace profd::analyze {
 namespace {
 
+constexpr size_t kFewSteps = 2;        // of a program: with fewer there is nothing to compare
 constexpr size_t kLongestText = 4096;  // of names; what lies behind tells nobody anything
 
 bool Contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
@@ -220,7 +221,8 @@ void RankBuilder::KeepCalls(Device& device) {
   kept_.merge(own);
 }
 
-// Of the device itself, else of its program; of several threads that tell of steps the one with the most.
+// Of its program, which says what its steps are; of several threads that do, the one with the most. Else
+// those that the device tells of: iterations of a model.
 void RankBuilder::ChooseSteps(Device& device, int number) {
   std::map<std::pair<bool, uint64_t>, std::vector<Step>> choices;
   for (const NamedStep& step : steps_) {
@@ -231,9 +233,15 @@ void RankBuilder::ChooseSteps(Device& device, int number) {
       continue;
     choices[{!is_own, step.thread}].push_back(step.step);
   }
-  std::vector<Step>* best = nullptr;
+  std::vector<Step>*best = nullptr, *of_device = nullptr;
   for (auto& [key, steps] : choices) {
-    if (best == nullptr || steps.size() > best->size()) best = &steps;
+    const bool is_of_program = key.first;
+    std::vector<Step>*& to = is_of_program ? best : of_device;
+    if (to == nullptr || steps.size() > to->size()) to = &steps;
+  }
+  if (of_device != nullptr && (best == nullptr || best->size() < kFewSteps)) {
+    best = of_device;
+    unfinished_.clear();
   }
   if (best == nullptr) return;
   std::ranges::sort(*best, {},

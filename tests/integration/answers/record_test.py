@@ -155,6 +155,20 @@ class RecordTest(harness.ProfdTest):
         self.assertEqual(told["answer"]["schema"], "profd.findings/1")
         self.is_over(told["session"]["session"], "duration")
 
+    def test_steps_are_the_programs_also_where_devices_tell_of_more(self):
+        """The simulated model's iterations are of 20 ms and have numbers of their own."""
+        program = "import profd, time\nfor n in range(1200):\n with profd.step(n):\n  time.sleep(0.1)"  # what a step takes
+        process = self.record("--for", "4s", "--collect", "agent-step,task", "--json", "--", sys.executable, "-c", program)
+        (session,) = harness.wait_until(lambda: [one for one in self.sessions() if one["state"] == "sealed"], "the recording's end")
+        os.kill(session["pids"][0], signal.SIGTERM)
+        told = json.loads(self.ended(process).out)
+        steps = told["answer"]["job"]["steps"]
+        (own,) = [one for one in self.daemon.ctl("query", session["session"], "--json").json["directories"][0]["steps"]
+                  if one["device"] == -1]
+        self.assertGreater(own["counted"], 3)
+        self.assertEqual((steps["analysed"], steps["excluded"]), (own["counted"], own["left_out"]), (steps, own))
+        self.assertGreater(told["answer"]["job"]["step_ms"]["p50"], 99)
+
     def test_what_nobody_named_is_not_missed(self):
         process = self.record("--", *WORKLOAD, "60")
         session = self.awaits_kernels()
