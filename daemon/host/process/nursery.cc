@@ -198,7 +198,10 @@ Status Nursery::ReviveLocked() {
 
 Status Nursery::Revive() {
   const std::lock_guard lock(mutex_);
-  return ReviveLocked();
+  PROFD_RETURN_IF_ERROR(ReviveLocked());
+  Bury();
+  if (unburied_.empty()) return Status::Ok();
+  return {Code::kUnavailable, "profd-nursery has been killed, and has not gone yet"};
 }
 
 Status Nursery::Send(const NurseryOrder& order, int passed) {

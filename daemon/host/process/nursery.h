@@ -39,7 +39,7 @@ class Nursery {
   // The end of one: nobody has to be started for that.
   void SendEnd(uint64_t number);
 
-  // Starts a new one where it has died, at most one in a second.
+  // Starts a new one where it has died, at most one in a second. An error also while the old one goes.
   base::Status Revive();
   bool Lives();
   // Readable once the present one has died. **Thread:** whoever it is given to.
