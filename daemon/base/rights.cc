@@ -99,10 +99,9 @@ bool PerfIsRefused() {
 
 Status DropCapabilities() {
   PROFD_ASSIGN_OR_RETURN(Capabilities own, Capabilities::Get());
-  // A profd that executes itself anew (host/process/nursery.h) has what this one keeps. What is not in the
-  // bounding set cannot be made inheritable any more.
-  own.inheritable |= own.permitted;
-  own.inheritable &= Kept() | Bit(CAP_SYS_ADMIN);
+  // A profd that executes itself anew (host/process/nursery.h) has what the bounding set has, and this. What
+  // is not in that set cannot be made inheritable any more.
+  own.inheritable = own.permitted & Bit(CAP_SYS_ADMIN);
   PROFD_RETURN_IF_ERROR(own.Set());
   // The bounding set before the others: it takes CAP_SETPCAP, without which there is nobody to take it from.
   for (unsigned capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {

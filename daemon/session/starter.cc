@@ -17,6 +17,7 @@
 #include "daemon/host/process/process_image.h"
 #include "daemon/session/new_id.h"
 #include "daemon/session/node/doctor.h"
+#include "daemon/session/plan/kinds.h"
 #include "daemon/session/plan/selection.h"
 #include "daemon/session/plan/spec_check.h"
 #include "daemon/session/plan/windows.h"
@@ -293,12 +294,18 @@ void Starter::Admit(const std::shared_ptr<Request>& request) {
   services_.node.WhenKnown([this, request] { AskAgents(request); });
 }
 
-// What an agent lacked when it registered may have come since.
+// What an agent lacked when it registered may have come since, and what it could receive may be MSPTI's by
+// now.
 void Starter::AskAgents(const std::shared_ptr<Request>& request) {
+  const bool of_reports = std::ranges::any_of(request->spec.kinds, [](const KindRequest& kind) {
+    return CanBeReported(kind.kind) && !kind.mode.empty();
+  });
   std::vector<std::shared_ptr<agent::Peer>> lacking;
   for (const pid_t pid : request->spec.pids) {
     const auto peer = services_.agents.Find(pid);
-    if (peer != nullptr && std::ranges::any_of(peer->hello().capabilities, &agent::Capability::later))
+    if (peer == nullptr) continue;
+    const std::vector<agent::Capability>& said = peer->hello().capabilities;
+    if (std::ranges::any_of(said, &agent::Capability::later) || (of_reports && FindReports(said) != nullptr))
       lacking.push_back(peer);
   }
   const auto one_told = base::After(lacking.size(), [this, request] { Prepare(request); });

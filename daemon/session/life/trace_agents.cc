@@ -44,6 +44,10 @@ void Trace::JudgeAgents() {
       const AgentVerdict verdict = setup_.recordings->VerdictOf(start.pid, kind.kind);
       kind.verdict = verdict.verdict;
       kind.reason = verdict.reason;
+      // How it begins may be known from the plan on.
+      const KindState& planned = setup_.plan->kinds[index];
+      const bool as_planned = kind.verdict == Verdict::kStarted && planned.verdict == Verdict::kStarted;
+      if (as_planned && kind.reason.empty()) kind.reason = planned.reason;
     }
   }
 }

@@ -42,6 +42,8 @@ bool IsWithoutMspti(const std::vector<driver::DeviceFacts>& devices) {
   });
 }
 
+bool CanBeReported(Kind kind) { return kind == Kind::kAgentKernel || kind == Kind::kAgentComm; }
+
 const agent::Capability* FindReports(const std::vector<agent::Capability>& said) {
   const auto found = std::ranges::find(said, kReports, &agent::Capability::kind);
   return found == said.end() ? nullptr : &*found;

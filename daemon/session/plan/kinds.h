@@ -24,6 +24,8 @@ inline constexpr char kOnlyByMspti[] = "only MSPTI tells of it, and CANN's repor
 // What an agent says it can record: with kinds of MSPTI from MSPTI or, with `by_reports`, from what CANN's
 // modules report.
 std::vector<agent::Capability> CapabilitiesOf(const std::vector<agent::Capability>& said, bool by_reports);
+// Whether a mode of the kind asks for what CANN's modules report.
+bool CanBeReported(format::Kind kind);
 // What an agent says of those reports; nullptr: it is older than they are.
 const agent::Capability* FindReports(const std::vector<agent::Capability>& said);
 

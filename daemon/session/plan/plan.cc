@@ -271,7 +271,7 @@ Status Planner::PlanHostKind(const KindRequest& request, const KindTraits& kind)
 
 Status Planner::PlanAgentKind(const KindRequest& request) {
   const bool of_calls = request.kind == Kind::kAgentApi;
-  const bool of_reports = request.kind == Kind::kAgentKernel || request.kind == Kind::kAgentComm;
+  const bool of_reports = CanBeReported(request.kind);
   if (request.hz != 0 || (!request.mode.empty() && !of_calls && !of_reports)) {
     return {Code::kInvalidArgument,
             Text(request.kind) + " comes from the process whenever something happens: ask for it without a " +

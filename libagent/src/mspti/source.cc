@@ -286,10 +286,15 @@ void RunReports() {
   g_any = true;
   if (!g_exit_handler.exchange(true)) ::on_exit(BeforeExit, nullptr);
   g_state.store(kRunning, std::memory_order_release);
+  const auto look = [&reports] {
+    if (const char* const to = reports.Look()) g_handed_over.store(to, std::memory_order_relaxed);
+  };
   while (!g_stop.load(std::memory_order_acquire) && !g_exiting.load(std::memory_order_acquire)) {
-    if (const char* to = reports.Look()) g_handed_over.store(to, std::memory_order_relaxed);
+    look();
     Rest(kLookMs);
   }
+  // What somebody else has taken meanwhile is not ours to switch off.
+  look();
   g_state.store(kStopping, std::memory_order_release);
   reports.End();
 }

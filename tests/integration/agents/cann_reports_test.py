@@ -119,7 +119,7 @@ class CannReportsTest(ReportingTest):
                 kinds = {kind["kind"]: kind for kind in own_folder.manifest(self.directory)["kinds"]}
                 self.assertEqual(kinds["agent-kernel"]["verdict"], "started", kinds)
                 self.assertEqual("agent-memory" in kinds, bool(options))
-                self.assertFalse(list(self.directory.glob("host/data/*task_track*")))
+                self.assertFalse(list(self.directory.glob("host/data/*node_basic_info*")))
                 self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
 
     def test_mspti_that_is_loaded_later(self):

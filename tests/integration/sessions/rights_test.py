@@ -98,7 +98,7 @@ class RightsTest(harness.ProfdTest):
                     self.assertEqual(int(value, 16) & ~allowed, 0, f"{key} of thread {name}")
         # Threads that write as somebody else have less than that, ctl all of it.
         self.assertEqual({int(value, 16) for value in thread_values(daemon.process.pid, "CapEff")["profd"]}, {mask})
-        for key, value in (("NoNewPrivs", "1"), ("Seccomp", "2"), ("CapInh", "0" * 16), ("CapAmb", "0" * 16)):
+        for key, value in (("NoNewPrivs", "1"), ("Seccomp", "2"), ("CapInh", f"{without_effect:016x}"), ("CapAmb", "0" * 16)):
             for name, values in thread_values(daemon.process.pid, key).items():
                 self.assertEqual(values, {value}, f"{key} of thread {name}")
 

@@ -7,6 +7,7 @@
 #include "daemon/agent/lanes/ring_reader.h"
 #include "daemon/base/after.h"
 #include "daemon/host/process/process.h"
+#include "daemon/session/plan/kinds.h"
 
 namespace profd::session {
 
@@ -195,6 +196,16 @@ void Recordings::NoteArmed(Member& member, const agent::Ack& ack) {
   if (member.armed) return;
   NoteFailed(member, {ack.status.code(), "process " + std::to_string(member.peer->identity().pid) +
                                              " could not be made ready to record: " + ack.status.message()});
+}
+
+// One that came with CANN loaded reported already, to nobody.
+void Recordings::NoteReportsBefore(Member& member) {
+  const AgentStart& start = setup_.starts[member.start];
+  if (start.reports == agent::Reported::kNothing || !member.armed) return;
+  for (const format::Kind kind : start.kinds) {
+    if (IsFromMspti(kind) && std::ranges::count(member.outcome->missing, kind, &agent::Missing::kind) == 0)
+      member.outcome->late.push_back(kind);
+  }
 }
 
 void Recordings::NoteFailed(Member& member, Status status) {
@@ -466,6 +477,7 @@ void Recordings::OnArrival(const std::shared_ptr<agent::Peer>& peer) {
     if (start->pid == peer->identity().pid && on_became_) on_became_(pid);
     const MemberPtr member = Take(peer, static_cast<size_t>(start - setup_.starts.begin()));
     ArmAndFire(member, [self = shared_from_this(), member] {
+      self->NoteReportsBefore(*member);
       // One that has gone meanwhile is no trouble: it has ended, or becomes another program.
       if (!member->outcome->status.ok() && !member->peer->gone())
         self->Trouble(member->outcome->status.message());

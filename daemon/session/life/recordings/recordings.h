@@ -131,6 +131,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function<void()> done);
   MemberPtr Take(const std::shared_ptr<agent::Peer>& peer, size_t start);
   static void NoteArmed(Member& member, const agent::Ack& ack);
+  void NoteReportsBefore(Member& member);
   static void NoteFailed(Member& member, base::Status status);
   static void NoteGone(AgentOutcome& outcome);
   void OnCapabilities(const MemberPtr& member);
