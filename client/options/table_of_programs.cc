@@ -141,7 +141,6 @@ constexpr Option kOptions[] = {
      .needs = kProcess,
      .becomes = Becomes::kKinds,
      .what = "agent-comm",
-     .because = "of what hccl adds, task-time has all but when it is off or l0",
      .left_out = kLeftOutOfCollectives},
     {.name = "task-time",
      .rows = "F-028",

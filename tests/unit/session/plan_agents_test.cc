@@ -127,20 +127,20 @@ TEST(Plan, ReportsAreRecordedWhereTheyAreAskedFor) {
   base::Result<Plan> plan = MakePlan(spec, facts);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kNothing);
-  EXPECT_EQ(Find(*plan, "task", "device:0").verdict, Verdict::kSkipped);
+  EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kSkipped);
 
   spec.kinds[1].mode = "attributes";
   plan = MakePlan(spec, facts);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kAttributes);
-  EXPECT_EQ(Find(*plan, "task", "device:0").verdict, Verdict::kStarted) << "no kernel stands twice";
+  EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kStarted) << "no kernel stands twice";
   EXPECT_THAT(Find(*plan, "agent-memory", "pid:42").reason, HasSubstr("only MSPTI tells of it"));
 
   said.back() = {"reports", false, "somebody else receives them"};
   plan = MakePlan(spec, facts);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kNothing);
-  EXPECT_EQ(Find(*plan, "task", "device:0").verdict, Verdict::kSkipped);
+  EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kSkipped);
   EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").verdict, Verdict::kStarted);
   EXPECT_THAT(Find(*plan, "agent-kernel", "pid:42").reason,
               AllOf(HasSubstr("from MSPTI, without parts of collectives"), HasSubstr("somebody else")));
