@@ -27,6 +27,7 @@ template <typename Item>
 base::Result<std::vector<Item>> Choose(const Shown& shown, Table& table, const std::vector<Item>& items) {
   PROFD_ASSIGN_OR_RETURN(const std::vector<size_t> rows, table.Choose(shown.sort, shown.filters));
   std::vector<Item> chosen;
+  chosen.reserve(rows.size());
   for (const size_t row : rows) chosen.push_back(items[row]);
   return chosen;
 }

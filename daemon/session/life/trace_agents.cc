@@ -31,7 +31,7 @@ void Trace::StartAgents(std::function<void()> done) {
     }
     done();
   };
-  setup_.recordings->Move({setup_.id, writer_->drain, std::atof(host_facts_.cpu_mhz.c_str())},
+  setup_.recordings->Move({setup_.id, writer_->drain, std::strtod(host_facts_.cpu_mhz.c_str(), nullptr)},
                           [recordings = setup_.recordings, judge] { recordings->WhenBegun(judge); });
 }
 
