@@ -41,6 +41,13 @@ class VendorReportsTest(ReportingTest):
         shutil.copytree(self.directory, theirs, ignore=shutil.ignore_patterns("mindstudio_profiler_output", "msprof_*.db"))
         return daemon, theirs
 
+    @staticmethod
+    def is_same(ours, theirs):
+        """Times of today in ns are beyond what a double holds exactly: the two may round apart."""
+        def near(a, b):
+            return a == b or (isinstance(a, int) and isinstance(b, int) and a > 1 << 53 and abs(a - b) <= 1)
+        return len(ours) == len(theirs) and all(near(a, b) for a, b in zip(ours, theirs))
+
     @needs_library
     def test_the_same_parts_of_collectives_and_attributes(self):
         for chip in ("910B", "310B", "950"):
@@ -58,7 +65,9 @@ class VendorReportsTest(ReportingTest):
                 for query, of_theirs, of_ours in zip((*QUERIES[:2], ATTRIBUTES), *rows):
                     with self.subTest(query):
                         self.assertGreater(len(of_theirs), 40)
-                        self.assertEqual(of_ours, of_theirs)
+                        self.assertEqual(len(of_ours), len(of_theirs))
+                        wrong = [pair for pair in zip(of_ours, of_theirs) if not self.is_same(*pair)]
+                        self.assertEqual(wrong[:3], [], len(wrong))
 
     def test_the_same_operators_and_calls(self):
         for chip in ("310P", "910", "310", "910B", "310B", "950"):
@@ -70,7 +79,7 @@ class VendorReportsTest(ReportingTest):
 
                 def operators(rows):
                     """Without collectives, which have no stream there and other names where numbers run over."""
-                    return collections.Counter(tuple(row[column] for column in COLUMNS) for row in rows
+                    return collections.Counter(tuple(row[column] for column in COLUMNS if column in row) for row in rows
                                                if row["OP Type"] != "N/A" and not row["OP Type"].startswith("hcom_"))
 
                 if chip == "310":  # it makes no table of its operators, and one of the calls of one iteration
