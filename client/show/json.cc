@@ -93,11 +93,9 @@ Json Windows(const google::protobuf::RepeatedPtrField<v1::Window>& list) {
 Json Session(const v1::SessionInfo& info) {
   Json kinds = Json::array();
   for (const v1::KindState& kind : info.kinds()) kinds.push_back(Kind(kind));
-  Json labels = Json::object();
-  for (const auto& [key, value] : info.labels()) labels[key] = value;
   return {{"session", info.session()},
           {"name", info.name()},
-          {"labels", std::move(labels)},
+          {"labels", Json(Sorted(info.labels()))},
           {"user", info.user()},
           {"uid", info.uid()},
           {"directory", info.directory()},
@@ -174,8 +172,6 @@ Json Device(const v1::Device& device) {
 }
 
 Json Target(const v1::Target& target) {
-  Json labels = Json::object();
-  for (const auto& [key, value] : SortedLabels(target)) labels[key] = value;
   Json capabilities = Json::array();
   for (const v1::AgentCapability& capability : target.capabilities()) {
     capabilities.push_back({{"kind", capability.kind()},
@@ -190,7 +186,7 @@ Json Target(const v1::Target& target) {
           {"uid", target.uid()},
           {"executable", target.executable()},
           {"command_line", Array(target.command_line())},
-          {"labels", std::move(labels)},
+          {"labels", Json(Sorted(target.labels()))},
           {"devices", Array(target.devices())},
           {"agent_version", target.agent_version()},
           {"attachable", target.attachable()},
@@ -254,18 +250,55 @@ std::string_view LackName(v1::LiveLack::Why why) {
   }
 }
 
+Json Labels(const google::protobuf::RepeatedPtrField<v1::LiveLabel>& labels) {
+  Json object = Json::object();
+  for (const v1::LiveLabel& label : labels) object[label.name()] = label.value();
+  return object;
+}
+
+Json JobOf(const v1::Job& job, uint64_t now_wall_ns) {
+  Json values = Json::array();
+  for (const v1::JobValue& value : job.values()) {
+    values.push_back({{"metric", value.metric()},
+                      {"kind", value.kind()},
+                      {"unit", value.unit()},
+                      {"labels", Labels(value.labels())},
+                      {"mean", value.counter() ? Json() : Json(value.mean())},
+                      {"least", value.least()},
+                      {"most", value.most()},
+                      {"last", value.last()},
+                      {"sum", value.sum()},
+                      {"known_s", Seconds(value.known_ns())}});
+  }
+  return {{"pid", job.pid()},
+          {"user", job.user()},
+          {"uid", job.uid()},
+          {"name", job.name()},
+          {"labels", Json(Sorted(job.labels()))},
+          {"devices", Array(job.devices())},
+          {"began_at", UtcTime(job.begin_wall_ns())},
+          {"ended_at", UtcTime(job.end_wall_ns())},
+          {"lasted_s", Seconds(LastedNs(job, now_wall_ns))},
+          {"values", std::move(values)},
+          {"samples_left_out", job.samples_left_out()}};
+}
+
 }  // namespace
+
+std::string JobsJson(const v1::JobsReply& reply, uint64_t now_wall_ns) {
+  Json jobs = Json::array();
+  for (const v1::Job& job : reply.jobs()) jobs.push_back(JobOf(job, now_wall_ns));
+  return Line({{"jobs", std::move(jobs)}});
+}
 
 std::string LiveJson(const v1::LiveValues& values) {
   Json array = Json::array();
   for (const v1::LiveMetric& metric : values.metrics()) {
     for (const v1::LiveValue& value : metric.values()) {
-      Json labels = Json::object();
-      for (const v1::LiveLabel& label : value.labels()) labels[label.name()] = label.value();
       array.push_back({{"name", metric.name()},
                        {"kind", metric.kind()},
                        {"unit", metric.unit()},
-                       {"labels", std::move(labels)},
+                       {"labels", Labels(value.labels())},
                        {"value", value.value()},
                        {"wall_ns", value.wall_ns()}});
     }

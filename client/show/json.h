@@ -22,6 +22,7 @@ std::string SessionJson(const v1::SessionInfo& info);
 std::string SessionsJson(const std::vector<v1::SessionInfo>& sessions);
 std::string DevicesJson(const v1::DevicesReply& reply);
 std::string LiveJson(const v1::LiveValues& values);
+std::string JobsJson(const v1::JobsReply& reply, uint64_t now_wall_ns);
 std::string ThreadsJson(const ShownProcess& process);
 std::string TargetsJson(const v1::TargetsReply& reply);
 std::string LeaseJson(const v1::Lease& lease);

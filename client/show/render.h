@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/show/screen/table.h"
@@ -21,6 +22,13 @@ const char* VerdictName(v1::Verdict verdict);
 const char* OutcomeName(v1::Outcome outcome);
 std::string HealthName(const v1::Device& device);
 
+// A protobuf map has no order.
+using LabelMap = google::protobuf::Map<std::string, std::string>;
+std::map<std::string, std::string> Sorted(const LabelMap& labels);
+// "job=llm rank=3"
+std::string LabelsText(const LabelMap& labels);
+std::string LabelsText(const google::protobuf::RepeatedPtrField<v1::LiveLabel>& labels);
+
 // A session with its kinds; the directory comes last. `with_data`: bytes, rate and losses too.
 std::string RenderSession(const v1::SessionInfo& info, bool with_data, const Look& look);
 // "s-17  running  3.2 s  1.2 MB  120.0 kB/s  lost 0"
@@ -31,7 +39,13 @@ Table SessionTable(const std::vector<v1::SessionInfo>& sessions, const Look& loo
 std::string RenderList(const std::vector<v1::SessionInfo>& sessions, const Table& table, const Look& look);
 Table TargetTable(const v1::TargetsReply& reply);
 std::string RenderTargets(const v1::TargetsReply& reply, const Table& table, const Look& look);
-std::map<std::string, std::string> SortedLabels(const v1::Target& target);
+
+// The metrics that the table has a column for.
+std::vector<std::string_view> JobTableMetrics();
+Table JobTable(const v1::JobsReply& reply, uint64_t now_wall_ns);
+std::string RenderJobValues(const v1::Job& job, const Look& look);
+// How long it has run until now, or ran.
+uint64_t LastedNs(const v1::Job& job, uint64_t now_wall_ns);
 
 std::string RenderDevices(const v1::DevicesReply& reply, const Look& look);
 std::string RenderLeases(const std::vector<v1::Lease>& leases, const Look& look);

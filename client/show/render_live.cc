@@ -4,16 +4,20 @@
 
 namespace profd::client {
 
+std::string LabelsText(const google::protobuf::RepeatedPtrField<v1::LiveLabel>& labels) {
+  std::string text;
+  for (const v1::LiveLabel& label : labels)
+    text += (text.empty() ? "" : " ") + OneLine(label.name() + "=" + label.value());
+  return text;
+}
+
 std::string RenderLive(const v1::LiveValues& values, const Look& look) {
   Table table({"KIND", "NAME", "~LABELS", ">VALUE", ""});
   for (const v1::LiveMetric& metric : values.metrics()) {
     for (const v1::LiveValue& value : metric.values()) {
-      std::string labels;
-      for (const v1::LiveLabel& label : value.labels()) {
-        labels += (labels.empty() ? "" : " ") + OneLine(label.name()) + "=" + OneLine(label.value());
-      }
       const bool is_ratio = metric.name().ends_with("_ratio");
-      table.Add({metric.kind(), metric.name(), labels, FormatValue(value.value(), metric.unit(), is_ratio),
+      table.Add({metric.kind(), metric.name(), LabelsText(value.labels()),
+                 FormatValue(value.value(), metric.unit(), is_ratio),
                  std::string(metric.counter() ? "total" : "")});
     }
   }

@@ -7,14 +7,6 @@ namespace {
 
 constexpr size_t kMaxCommandBytes = 48;
 
-std::string Labels(const v1::Target& target) {
-  // Sorted: a protobuf map has no order.
-  std::string text;
-  for (const auto& [key, value] : SortedLabels(target))
-    text += (text.empty() ? "" : " ") + OneLine(key + "=" + value);
-  return text;
-}
-
 std::string Devices(const v1::Target& target) {
   return RangesText({target.devices().begin(), target.devices().end()});
 }
@@ -34,8 +26,13 @@ std::string State(const v1::Target& target) {
 
 }  // namespace
 
-std::map<std::string, std::string> SortedLabels(const v1::Target& target) {
-  return {target.labels().begin(), target.labels().end()};
+std::map<std::string, std::string> Sorted(const LabelMap& labels) { return {labels.begin(), labels.end()}; }
+
+std::string LabelsText(const LabelMap& labels) {
+  std::string text;
+  for (const auto& [name, value] : Sorted(labels))
+    text += (text.empty() ? "" : " ") + OneLine(name + "=" + value);
+  return text;
 }
 
 Table TargetTable(const v1::TargetsReply& reply) {
@@ -50,7 +47,7 @@ Table TargetTable(const v1::TargetsReply& reply) {
                number(target.parent_pid(), target.forked()),
                OneLine(target.user()),
                Devices(target),
-               Labels(target),
+               LabelsText(target.labels()),
                OneLine(target.agent_version()),
                OneLine(target.door()),
                {State(target), target.attachable()             ? Colour::kGood

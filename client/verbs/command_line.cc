@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -86,20 +87,29 @@ bool IsGiven(const CLI::App& verb, const char* option) {
   return found != nullptr && found->count() > 0;
 }
 
+// To describe what all verbs take costs more than most of what they do: at first only those are described
+// that the words name. What such a command line does not understand, a whole one says.
 class CommandLine {
  public:
-  CommandLine() {
+  CommandLine(const std::vector<std::string>& words, bool is_whole)
+      : is_whole_(is_whole || std::ranges::any_of(AllVerbs(), [&words](const Verb& verb) {
+                    return verb.is_of_all && IsNamed(verb, words);
+                  })) {
     DescribeAll();
     for (const Verb& verb : AllVerbs()) {
       CLI::App* const app = app_.add_subcommand(verb.name, verb.summary);
-      verbs_.push_back({&verb, app, verb.define(cli::Arguments(app))});
+      Action action;
+      if (is_whole_ || IsNamed(verb, words)) action = verb.define(cli::Arguments(app));
+      verbs_.push_back({&verb, app, std::move(action)});
     }
     cli::FitHelp(app_);
   }
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  ExitCode Run(std::vector<std::string> words) {
+  // nullopt: a whole one has to say it.
+  std::optional<ExitCode> Run(std::vector<std::string> words) {
+    if (!is_whole_ && !words.empty() && words[0] == "help") return std::nullopt;
     // `help verify` = `verify --help`
     if (!words.empty() && words[0] == "help") {
       if (words.size() > 1) {
@@ -113,6 +123,7 @@ class CommandLine {
     try {
       app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {
+      if (!is_whole_) return std::nullopt;
       const auto verbs = app_.get_subcommands();
       if (const std::string wrong = WrongFile(error); !wrong.empty()) return context_.Fail(Wrong(wrong));
       FindOwnOptions(words);
@@ -131,10 +142,11 @@ class CommandLine {
       return ExitCode::kOk;
     }
     FindOwnOptions(words);
+    const auto chosen = std::ranges::find_if(verbs_, [](const Known& known) { return known.app->parsed(); });
+    if (!is_whole_ && chosen == verbs_.end()) return std::nullopt;
     if (option_tables_) return Print(options::StatusTables());
     if (kind_tables_) return Print(KindTables());
     if (man_) return Print(cli::ManPage(app_, Manual()));
-    const auto chosen = std::ranges::find_if(verbs_, [](const Known& known) { return known.app->parsed(); });
     if (chosen == verbs_.end()) return Usage("name what to do: " + Names());
     if (const std::string empty = EmptyValue(app_); !empty.empty())
       return Usage(Placed(empty + ": the value is empty"));
@@ -148,6 +160,10 @@ class CommandLine {
     CLI::App* app;
     Action action;
   };
+
+  static bool IsNamed(const Verb& verb, const std::vector<std::string>& words) {
+    return std::ranges::count(words, verb.name) > 0;
+  }
 
   void DescribeAll() {
     app_.footer(kExitCodes);
@@ -363,6 +379,7 @@ class CommandLine {
     return action.ask ? action.ask(context_).Now() : action.run(context_);
   }
 
+  const bool is_whole_;
   CLI::App app_{kAbout, "profctl"};
   const std::shared_ptr<cli::OptionsFile> file_ = std::make_shared<cli::OptionsFile>(app_);
   Context context_;
@@ -389,7 +406,9 @@ ExitCode RunCommandLine(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   const bool is_msprof = IsMsprof(argc, argv);
   if (is_msprof) words.insert(words.begin(), std::string(kMsprof));
-  const ExitCode code = CommandLine().Run(words);
+  std::optional<ExitCode> done = CommandLine(words, false).Run(words);
+  if (!done) done = CommandLine(words, true).Run(words);
+  const ExitCode code = *done;
   // torch_npu's analyse() looks every 0.1 s for the first table, and gives up half of its results if by then
   // the export is already over.
   constexpr auto kUntilSeen = std::chrono::milliseconds(400);

@@ -117,7 +117,9 @@ Action Define(cli::Arguments arguments) {
 }  // namespace
 
 namespace verbs {
-Verb Completion() { return {"completion", "print a completion script for a shell", Reach::kHere, Define}; }
+Verb Completion() {
+  return {"completion", "print a completion script for a shell", Reach::kHere, Define, true};
+}
 }  // namespace verbs
 
 }  // namespace profd::client

@@ -46,6 +46,7 @@ struct Verb {
   const char* summary;
   Reach reach;
   Action (*define)(cli::Arguments);
+  bool is_of_all = false;  // looks at what the other verbs take
 };
 
 // Of every verb that takes a session.

@@ -13,8 +13,12 @@ namespace {
 // Values that are further apart say nothing of the time between them: the machine slept, or profd did.
 constexpr uint64_t kMostGapNs = 60'000'000'000;
 // That name the process, or what its devices always are.
-constexpr std::string_view kNotOfAValue[] = {"pid",  "name", "user",      "job",
-                                             "rank", "pod",  "namespace", "chip"};
+constexpr std::string_view kNotOfAValue[] = {"pid", "name", "user", "chip"};
+
+bool IsOfAValue(std::string_view label) {
+  return std::ranges::find(kNotOfAValue, label) == std::end(kNotOfAValue) &&
+         std::ranges::find(kAgentLabels, label) == std::end(kAgentLabels);
+}
 
 }  // namespace
 
@@ -45,7 +49,7 @@ void JobBook::Add(const Snapshot& snapshot, const std::vector<JobFacts>& running
     for (const Label& label : sample.labels) {
       if (label.name == "pid") pid = &label.value;
       if (label.name == "device") device = &label.value;
-      if (std::ranges::find(kNotOfAValue, label.name) == std::end(kNotOfAValue)) seen.labels.push_back(label);
+      if (IsOfAValue(label.name)) seen.labels.push_back(label);
     }
     if (pid == nullptr && device == nullptr) continue;
     seen.series = SeriesOf(sample, seen.labels);

@@ -7,9 +7,10 @@
 
 namespace profd::live {
 
-Jobs::Jobs(Live& live, agent::Registry& agents)
+Jobs::Jobs(Live& live, agent::Registry& agents, DeviceQuestions& questions)
     : live_(live),
       agents_(agents),
+      questions_(questions),
       arrivals_(agents.WatchArrivals([this](const std::shared_ptr<agent::Peer>&) { Look(); })) {}
 
 Jobs::~Jobs() {

@@ -15,7 +15,7 @@ namespace profd::live {
 // **Thread:** ctl.
 class Jobs {
  public:
-  Jobs(Live& live, agent::Registry& agents);
+  Jobs(Live& live, agent::Registry& agents, DeviceQuestions& questions);
   ~Jobs();
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
@@ -28,9 +28,9 @@ class Jobs {
 
   Live& live_;
   agent::Registry& agents_;
+  DeviceQuestions& questions_;
   const agent::Registry::WatchId arrivals_;
   std::optional<Live::WatchId> watch_;
-  DeviceQuestions questions_;
   JobBook book_;
 };
 

@@ -40,8 +40,6 @@ constexpr int kSlow = 1, kOff = 2;            // levels
 constexpr double kHzPerMhz = 1e6;
 constexpr uint64_t kStaleHealthNs = 20 * kSecondNs;  // the card library hangs
 constexpr size_t kMostLabelBytes = 128;
-// Of what an agent says of its process: where it is, not what somebody calls it.
-constexpr std::string_view kAgentLabels[] = {"job", "rank", "pod", "namespace"};
 
 // Of somebody's own choice.
 std::string Plain(std::string_view untrusted) { return base::OneLine(untrusted, kMostLabelBytes); }
@@ -89,11 +87,13 @@ Status CheckSettings(const config::Config& config) {
 
 class Live::Impl {
  public:
-  Impl(base::Executor& ctl, const config::Config& config, session::Manager& manager, agent::Registry& agents)
+  Impl(base::Executor& ctl, const config::Config& config, session::Manager& manager, agent::Registry& agents,
+       DeviceQuestions& questions)
       : ctl_(ctl),
         config_(config),
         manager_(manager),
         agents_(agents),
+        questions_(questions),
         held_(config.live.channels, manager),
         history_(config.live.history_s * kSecondNs, config.live.history_mb << 20) {}
   ~Impl() {
@@ -198,6 +198,7 @@ class Live::Impl {
   const config::Config& config_;
   session::Manager& manager_;
   agent::Registry& agents_;
+  DeviceQuestions& questions_;
   std::map<WatchId, Watcher> watches_;
   WatchId next_watch_ = 1;
   base::Executor::TimerId timer_ = 0, forget_ = 0;
@@ -212,7 +213,6 @@ class Live::Impl {
   uint64_t host_read_wall_ns_ = 0;
   HostValues host_values_;
   StepValues step_values_;
-  DeviceQuestions device_questions_;
   HeldChannels held_;
   bool closed_ = false;
   std::vector<std::function<void(std::vector<Sample>&)>> sources_;
@@ -327,7 +327,7 @@ std::vector<SteppingProcess> Live::Impl::Stepping(const std::map<pid_t, ProcessL
     const auto process = processes.find(peer->identity().pid);
     const auto totals = peer->region() != nullptr ? peer->region()->steps() : std::nullopt;
     if (!totals || process == processes.end()) continue;
-    if (peer->hello().devices.empty() && Wants("step")) device_questions_.Ask(*peer);
+    if (peer->hello().devices.empty() && Wants("step")) questions_.Ask(*peer);
     stepping.push_back({process->first, process->second, peer->hello().devices, *totals});
   }
   return stepping;
@@ -457,8 +457,9 @@ std::vector<Lack> Live::Impl::Lacks(const std::vector<Sample>& samples) const {
 
 Live::Live(base::Executor& ctl, const config::Config& config, session::Manager& manager,
            agent::Registry& agents)
-    : impl_(std::make_unique<Impl>(ctl, config, manager, agents)) {
-  if (config.live.jobs) jobs_ = std::make_unique<Jobs>(*this, agents);
+    : questions_(std::make_unique<DeviceQuestions>()),
+      impl_(std::make_unique<Impl>(ctl, config, manager, agents, *questions_)) {
+  if (config.live.jobs) jobs_ = std::make_unique<Jobs>(*this, agents, *questions_);
 }
 Live::~Live() = default;
 Status Live::Usable() const { return impl_->Usable(); }

@@ -25,6 +25,7 @@ class Manager;
 
 namespace profd::live {
 
+class DeviceQuestions;
 class JobBook;
 class Jobs;
 
@@ -65,6 +66,7 @@ class Live {
 
  private:
   class Impl;
+  const std::unique_ptr<DeviceQuestions> questions_;
   std::unique_ptr<Impl> impl_;
   std::unique_ptr<Jobs> jobs_;
 };

@@ -298,7 +298,8 @@ void Starter::Admit(const std::shared_ptr<Request>& request) {
 // now.
 void Starter::AskAgents(const std::shared_ptr<Request>& request) {
   const bool of_reports = std::ranges::any_of(request->spec.kinds, [](const KindRequest& kind) {
-    return CanBeReported(kind.kind) && !kind.mode.empty();
+    const base::Result<agent::Reported> asked = ReportedOf(kind.kind, kind.mode);
+    return asked.ok() && *asked != agent::Reported::kNothing;
   });
   std::vector<std::shared_ptr<agent::Peer>> lacking;
   for (const pid_t pid : request->spec.pids) {

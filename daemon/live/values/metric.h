@@ -47,6 +47,9 @@ struct Lack {
   friend bool operator==(const Lack&, const Lack&) = default;
 };
 
+// Of the labels that an agent gives its process those that say where it is, not what somebody calls it.
+inline constexpr std::string_view kAgentLabels[] = {"job", "rank", "pod", "namespace"};
+
 // Samples of one metric lie together, metrics by name. Never changes.
 struct Snapshot {
   uint64_t number = 0;  // counts from 1

@@ -10,6 +10,7 @@
 
 namespace profd::session {
 
+using agent::Reported;
 using format::Kind;
 using format::KindTraits;
 using format::Scope;
@@ -43,6 +44,23 @@ bool IsWithoutMspti(const std::vector<driver::DeviceFacts>& devices) {
 }
 
 bool CanBeReported(Kind kind) { return kind == Kind::kAgentKernel || kind == Kind::kAgentComm; }
+
+base::Result<Reported> ReportedOf(Kind kind, std::string_view mode) {
+  const auto wrong = [&](std::string_view known) {
+    const std::string name(NameOf(kind));
+    return base::Status(base::Code::kInvalidArgument,
+                        name + ":" + std::string(mode) + ": " + name + " knows the " + std::string(known));
+  };
+  if (kind == Kind::kAgentKernel) {
+    constexpr std::string_view kModes[] = {"", "tasks", "operators", "attributes"};
+    const auto at = std::ranges::find(kModes, mode);
+    if (at != std::end(kModes)) return static_cast<Reported>(at - std::begin(kModes));
+    return wrong("modes tasks, operators and attributes");
+  }
+  if (kind != Kind::kAgentComm || mode.empty()) return Reported::kNothing;
+  if (mode == "parts") return Reported::kOperators;
+  return wrong("mode parts");
+}
 
 const agent::Capability* FindReports(const std::vector<agent::Capability>& said) {
   const auto found = std::ranges::find(said, kReports, &agent::Capability::kind);

@@ -26,6 +26,9 @@ inline constexpr char kOnlyByMspti[] = "only MSPTI tells of it, and CANN's repor
 std::vector<agent::Capability> CapabilitiesOf(const std::vector<agent::Capability>& said, bool by_reports);
 // Whether a mode of the kind asks for what CANN's modules report.
 bool CanBeReported(format::Kind kind);
+// What such a mode asks for ("attributes" of agent-kernel, "parts" of agent-comm); kInvalidArgument where the
+// kind has none of that name. Of other kinds nothing.
+base::Result<agent::Reported> ReportedOf(format::Kind kind, std::string_view mode);
 // What an agent says of those reports; nullptr: it is older than they are.
 const agent::Capability* FindReports(const std::vector<agent::Capability>& said);
 

@@ -50,21 +50,6 @@ Result<uint32_t> CallLevelsOf(const std::string& mode) {
 // As format::AgentKind counts.
 size_t AgentIndex(Kind kind) { return static_cast<size_t>(kind) - static_cast<size_t>(Kind::kAgentRange); }
 
-// "attributes" of agent-kernel, "parts" of agent-comm: the mode asks for what CANN's modules report.
-Result<Reported> ReportedOf(const KindRequest& request) {
-  if (request.kind == Kind::kAgentKernel) {
-    constexpr std::string_view kModes[] = {"", "tasks", "operators", "attributes"};
-    const auto mode = std::ranges::find(kModes, request.mode);
-    if (mode != std::end(kModes)) return static_cast<Reported>(mode - std::begin(kModes));
-    return Status{
-        Code::kInvalidArgument,
-        "agent-kernel:" + request.mode + ": agent-kernel knows the modes tasks, operators and attributes"};
-  }
-  if (request.kind != Kind::kAgentComm || request.mode.empty()) return Reported::kNothing;
-  if (request.mode == "parts") return Reported::kOperators;
-  return Status{Code::kInvalidArgument, "agent-comm:" + request.mode + ": agent-comm knows the mode parts"};
-}
-
 }  // namespace
 
 std::string HzText(double hz) {
@@ -277,7 +262,7 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
             Text(request.kind) + " comes from the process whenever something happens: ask for it without a " +
                 (of_calls || of_reports ? "rate" : "mode or a rate")};
   }
-  PROFD_RETURN_IF_ERROR(ReportedOf(request).status());
+  PROFD_RETURN_IF_ERROR(ReportedOf(request.kind, request.mode).status());
   PROFD_ASSIGN_OR_RETURN(const uint32_t levels, CallLevelsOf(of_calls ? request.mode : ""));
   if (targets_.empty()) {
     return {Code::kInvalidArgument, Text(request.kind) +
@@ -339,7 +324,8 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
 Reported Planner::WantedReports() const {
   Reported wanted = Reported::kNothing;
   for (const KindRequest& request : wanted_) {
-    if (const Result<Reported> asked = ReportedOf(request); asked.ok()) wanted = std::max(wanted, *asked);
+    const Result<Reported> asked = ReportedOf(request.kind, request.mode);
+    if (asked.ok()) wanted = std::max(wanted, *asked);
   }
   return wanted == Reported::kNothing && IsWithoutMspti(facts_.devices) ? Reported::kOperators : wanted;
 }

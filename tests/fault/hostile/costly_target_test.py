@@ -49,27 +49,34 @@ class CostlyTargetTest(harness.ProfdTest):
         (kind,) = self.daemon.status(session)["kinds"]
         return kind
 
-    def test_sessions_over_what_is_dear_to_sample(self):
-        targets = [self.target("crowd") for _ in range(2)]
-        process, session = self.honest("sleep", "600", kinds="host-cpu=50Hz")
-        quiet = Quiet(self, "--pid", process.pid, "--collect", "host-cpu=50Hz", user=HONEST)
-        before, of_quiet = self.her(session), quiet.lost("host-cpu")
-        sessions = [self.daemon.begin("--pid", targets[number % len(targets)], "--collect", "host-cpu=50Hz,host-pid-cpu",
-                                      user=USER)["session"] for number in range(SESSIONS)]
+    def attacked(self, what, kind, samples, session, quiet, attack):
+        """While attack(), which starts sessions of another user's, lasts for so many samples, she loses about as many as of a profd that
+        nobody attacks. Then all sessions end."""
+        before, of_quiet = self.her(session), quiet.lost(kind)
+        sessions = attack()
 
         def moments():
             now = self.her(session)
             return now["records"] + now["lost"] - before["records"] - before["lost"]
 
-        harness.wait_until(lambda: moments() >= SAMPLES, "the attack to last")
-        lost, of_quiet, all_of_them = self.her(session)["lost"] - before["lost"], quiet.lost("host-cpu") - of_quiet, moments()
-        print(f"{SESSIONS} sessions of another user: {lost} of {all_of_them} samples lost, of a profd that nobody attacks {of_quiet}",
+        harness.wait_until(lambda: moments() >= samples, "the attack to last")
+        lost, of_quiet, all_of_them = self.her(session)["lost"] - before["lost"], quiet.lost(kind) - of_quiet, moments()
+        paid = sum(kind["lost"] for each in sessions for kind in self.daemon.status(each)["kinds"])
+        print(f"{what}: {lost} of {all_of_them} samples lost, of a profd that nobody attacks {of_quiet}, of the attacker's {paid}",
               file=sys.stderr)
         if not harness.IS_SANITIZED:
             self.assertLess(lost, 2 * of_quiet + all_of_them // 10)
         for each in sessions:
             self.assertEqual(self.daemon.end(each, user=USER)["state"], "sealed")
         self.assertEqual(self.daemon.end(session, user=HONEST)["state"], "sealed")
+
+    def test_sessions_over_what_is_dear_to_sample(self):
+        targets = [self.target("crowd") for _ in range(2)]
+        process, session = self.honest("sleep", "600", kinds="host-cpu=50Hz")
+        quiet = Quiet(self, "--pid", process.pid, "--collect", "host-cpu=50Hz", user=HONEST)
+        self.attacked("sessions over a crowd", "host-cpu", SAMPLES, session, quiet, lambda: [
+            self.daemon.begin("--pid", targets[number % len(targets)], "--collect", "host-cpu=50Hz,host-pid-cpu", user=USER)["session"]
+            for number in range(SESSIONS)])
 
     def test_mappings_without_end(self):
         """The kernel tells of everybody's code that comes, whoever is profiled: what gets lost of that is found out again."""
@@ -95,22 +102,15 @@ class CostlyTargetTest(harness.ProfdTest):
         process, session = self.honest("/usr/bin/python3", "-c", "while True: pass", kinds="host-cpu-profile")
         quiet = Quiet(self, "--pid", process.pid, "--collect", "host-cpu-profile", user=HONEST)
         harness.wait_until(lambda: self.her(session)["records"] > 0, "samples")
-        started = [self.daemon.ctl("start", "--pid", target, "--collect", "host-cpu-profile=999Hz", "--json", user=USER)
-                   for _ in range(SESSIONS)]
-        sessions = [each.json["session"] for each in started if each.code == harness.OK]
-        self.assertGreater(len(sessions), 1, "further ones are refused where these are too slow to answer")
-        before, of_quiet = self.her(session), quiet.lost("host-cpu-profile")
-        moments = lambda: sum(self.her(session)[what] - before[what] for what in ("records", "lost"))  # noqa: E731
-        harness.wait_until(lambda: moments() >= SAMPLES // 10, "the attack to last")
-        lost, of_quiet, all_of_them = self.her(session)["lost"] - before["lost"], quiet.lost("host-cpu-profile") - of_quiet, moments()
-        paid = sum(self.her(each)["lost"] for each in sessions)
-        print(f"births: {lost} of {all_of_them} samples lost, of a profd that nobody attacks {of_quiet}, of the attacker's {paid}",
-              file=sys.stderr)
-        if not harness.IS_SANITIZED:
-            self.assertLess(lost, 2 * of_quiet + all_of_them // 10)
-        for each in sessions:
-            self.assertEqual(self.daemon.end(each, user=USER)["state"], "sealed")
-        self.assertEqual(self.daemon.end(session, user=HONEST)["state"], "sealed")
+
+        def attack():
+            started = [self.daemon.ctl("start", "--pid", target, "--collect", "host-cpu-profile=999Hz", "--json", user=USER)
+                       for _ in range(SESSIONS)]
+            sessions = [each.json["session"] for each in started if each.code == harness.OK]
+            self.assertGreater(len(sessions), 1, "further ones are refused where these are too slow to answer")
+            return sessions
+
+        self.attacked("births", "host-cpu-profile", SAMPLES // 10, session, quiet, attack)
 
 
 if __name__ == "__main__":
