@@ -41,6 +41,13 @@ profd_package(daemon profd "performance collection on Ascend NPU nodes, daemon"
   "profd samples every NPU and the host, several sessions at a time, and leaves\ndirectories in the layout of the vendor's tools.")
 profd_package(client profctl "performance collection on Ascend NPU nodes, client"
   "profctl starts, watches, stops and exports what profd collects.")
+# Whose work profctl has in itself (proto/CMakeLists.txt).
+if(NOT PROFD_SYSROOT)
+  foreach(library libgrpc-dev libprotobuf-dev libabsl-dev libre2-dev)
+    install(FILES /usr/share/doc/${library}/copyright RENAME ${library}.copyright DESTINATION share/doc/profctl/libraries
+            COMPONENT client OPTIONAL)
+  endforeach()
+endif()
 profd_package(agent libprofd-agent "performance collection on Ascend NPU nodes, agent"
   "The library that a training job loads to be recorded from inside, and its\nPython package.")
 profd_package(auto profd-auto "performance collection on Ascend NPU nodes, registration of jobs"
