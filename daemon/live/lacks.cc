@@ -44,6 +44,8 @@ Lack LackOf(std::string_view kind, const Circumstances& node) {
   const bool of_device =
       kind == "device" || kind == "health" || (known && driver::AnyCapability(*known) != nullptr);
   if (!of_device) return {kind, Why::kNoData, "profd reads none here"};
+  if (node.driver && !node.known)
+    return {kind, Why::kNoData, "profd has just started and still asks the devices what they are"};
   if (!node.driver || node.devices->empty()) {
     return {kind, Why::kNotSupported, "profd sees no device on this node; profctl doctor tells why"};
   }

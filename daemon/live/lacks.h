@@ -14,6 +14,7 @@ struct Circumstances {
   bool saves = false;   // by the limits
   bool held = false;    // its channels are held for values (live.channels)
   bool driver = false;  // there is a driver, with `devices`
+  bool known = true;    // the devices have been asked once
   const std::vector<driver::DeviceFacts>* devices = nullptr;
   uint32_t api_version = 0;
 };

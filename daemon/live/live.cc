@@ -449,6 +449,7 @@ std::vector<Lack> Live::Impl::Lacks(const std::vector<Sample>& samples) const {
                       .saves = !Wants(kind),
                       .held = std::ranges::find(config_.live.channels, kind) != config_.live.channels.end(),
                       .driver = driver,
+                      .known = node.is_known(),
                       .devices = &node.devices(),
                       .api_version = driver ? node.driver()->api_version() : 0}));
   }

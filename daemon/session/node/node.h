@@ -38,8 +38,10 @@ class Node {
   const std::vector<driver::DeviceFacts>& devices() const { return devices_; }
   const driver::DeviceFacts* Find(uint32_t device) const;
 
-  // Runs `done` once the facts of every device were read (or given up on) at least once; at once when they
-  // are there.
+  // Whether the facts of every device were read (or given up on) at least once. Until then there seem to be
+  // none.
+  bool is_known() const { return known_; }
+  // Runs `done` once they are; at once when they are there.
   void WhenKnown(std::function<void()> done);
   // Reads all facts again; a device that does not answer in time keeps its old facts with `error` set.
   void Refresh(std::function<void()> done);
