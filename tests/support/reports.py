@@ -12,8 +12,14 @@ for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"):
     os.environ[name] = ":".join([*filter(None, [os.environ.get(name)]), f"log_path={FOLDER}/report"])
 
 
+# TSan of clang 14 takes it for a fault of a forked process (profd's stand-ins) that what it did not look at before the fork is not
+# looked at when it ends. Not a word of what was raced for.
+NOT_OURS = "ThreadSanitizer: main thread finished with ignores enabled"
+
+
 def there_are_none():
-    reports = [f"{path.name}: {path.read_text(errors='replace')}" for path in sorted(FOLDER.iterdir())]
+    texts = {path.name: path.read_text(errors="replace") for path in sorted(FOLDER.iterdir())}
+    reports = [f"{name}: {text}" for name, text in texts.items() if not text.startswith(NOT_OURS)]
     shutil.rmtree(FOLDER)
     if reports:
         raise AssertionError("\n".join(["sanitizers report:", *reports]))
