@@ -4,7 +4,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/text.h"
 #include "daemon/agent/registered_peer.h"
+#include "daemon/base/log.h"
 
 namespace profd::agent {
 
@@ -107,6 +109,10 @@ Result<std::shared_ptr<Peer>> Registry::Impl::Register(uint64_t seat, std::strin
   taken.peer =
       std::make_shared<RegisteredPeer>(ctl_, taken.identity, std::move(hello), taken.region, std::move(link));
   const std::shared_ptr<Peer> peer = taken.peer;
+  base::LogDebug([&] {
+    return "agent of pid " + std::to_string(taken.identity.pid) + " of " + taken.identity.user +
+           " registers, version " + base::Excerpt(peer->hello().agent_version);
+  });
   for (const auto& [id, arrived] : *watches_) {
     ctl_.Post([watches = watches_, id = id, peer] {
       const auto watch = watches->find(id);
@@ -127,6 +133,7 @@ void Registry::Impl::Disconnect(uint64_t seat) {
   const auto it = seats_.find(seat);
   if (it == seats_.end() || it->second.peer == nullptr) return;
   const auto peer = std::exchange(it->second.peer, nullptr);
+  base::LogDebug([&] { return "agent of pid " + std::to_string(it->second.identity.pid) + " is gone"; });
   peer->Leave();
 }
 

@@ -9,9 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -26,8 +28,6 @@ namespace {
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::kTrace:
-      return spdlog::level::trace;
     case LogLevel::kDebug:
       return spdlog::level::debug;
     case LogLevel::kInfo:
@@ -106,7 +106,7 @@ Logs& TheLogs() {
 std::shared_ptr<spdlog::logger> MakeAside(const std::string& name, const spdlog::sink_ptr& sink) {
   auto logger = std::make_shared<spdlog::async_logger>(name, sink, TheLogs().thread.load(),
                                                        spdlog::async_overflow_policy::overrun_oldest);
-  logger->flush_on(spdlog::level::info);
+  logger->flush_on(spdlog::level::debug);
   return logger;
 }
 
@@ -123,9 +123,10 @@ void SayWhatWasLost() {
 }  // namespace
 
 Status CheckLogLevel(std::string_view level) {
-  if (level == "off" || spdlog::level::from_str(std::string(level)) != spdlog::level::off) return {};
+  constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error", "off"};
+  if (std::ranges::find(kLevels, level) != std::end(kLevels)) return {};
   return {Code::kInvalidArgument,
-          "log.level: '" + std::string(level) + "' is not one of trace, debug, info, warn, error"};
+          "log.level: '" + std::string(level) + "' is not one of debug, info, warn, error, off"};
 }
 
 Status StartLog(std::string_view level, const std::string& file) {
@@ -149,7 +150,7 @@ Status StartLog(std::string_view level, const std::string& file) {
     Logs& logs = TheLogs();
     logs.logger = std::make_shared<spdlog::logger>("profd", std::move(sink));
     logs.logger->set_level(parsed);
-    logs.logger->flush_on(spdlog::level::info);
+    logs.logger->flush_on(spdlog::level::debug);
     logs.current = logs.logger.get();
   } catch (const spdlog::spdlog_ex& error) {
     return {Code::kInvalidArgument, "log.file: " + std::string(error.what())};
@@ -209,6 +210,11 @@ void StopLog() {
   Logs& logs = TheLogs();
   logs.current = logs.logger.get();
   logs.thread.store(nullptr);  // writes what waits
+}
+
+bool IsLogged(LogLevel level) {
+  const spdlog::logger* const logger = TheLogs().current.load(std::memory_order_acquire);
+  return logger != nullptr && logger->should_log(ToSpdlog(level));
 }
 
 void Log(LogLevel level, std::string_view message) {

@@ -9,7 +9,7 @@
 
 namespace profd::base {
 
-enum class LogLevel : uint8_t { kTrace, kDebug, kInfo, kWarn, kError };
+enum class LogLevel : uint8_t { kDebug, kInfo, kWarn, kError };
 
 // Once, before the threads start. `file` empty = stderr, else it is rotated. Lines are written where they are
 // logged, until LogAside().
@@ -31,6 +31,12 @@ void StopLog();
 
 void Log(LogLevel level, std::string_view message);
 
+bool IsLogged(LogLevel level);
+// What happens step by step, for whoever looks for a fault. say() makes the line, if somebody wants it.
+template <typename Say>
+void LogDebug(const Say& say) {
+  if (IsLogged(LogLevel::kDebug)) Log(LogLevel::kDebug, say());
+}
 inline void LogInfo(std::string_view message) { Log(LogLevel::kInfo, message); }
 inline void LogWarn(std::string_view message) { Log(LogLevel::kWarn, message); }
 inline void LogError(std::string_view message) { Log(LogLevel::kError, message); }

@@ -74,6 +74,15 @@ std::string LittleRoom(const store::Space& space, uint64_t configured) {
          "write elsewhere (--output)";
 }
 
+void TellKinds(const SessionInfo& info) {
+  for (const KindState& kind : info.kinds) {
+    base::LogDebug([&] {
+      return "session " + info.id + ": " + std::string(NameOf(kind.kind)) + " of " + kind.unit + " " +
+             VerdictName(kind.verdict) + (kind.reason.empty() ? "" : ": " + kind.reason);
+    });
+  }
+}
+
 }  // namespace
 
 // A start on its way.
@@ -474,6 +483,7 @@ void Starter::Launch(const std::shared_ptr<Request>& request, Output output) {
       Refuse(request, result.status());
       return;
     }
+    TellKinds(*result);
     if (session->spec().resume) Remember(session);
     if (!session->spec().flight_recorder) probe_.Ask(session);  // which writes to the disk
     request->done(result);

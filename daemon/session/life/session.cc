@@ -207,6 +207,10 @@ bool Session::Take(Event event) {
                    EventName(event) + "\"");
     return false;
   }
+  base::LogDebug([&] {
+    return "session " + setup_.id + ": " + EventName(event) + ", so " + PhaseName(phase_) + " -> " +
+           PhaseName(step->next);
+  });
   phase_ = step->next;
   switch (step->action) {
     case StepAction::kNone:
