@@ -221,7 +221,7 @@ Status WriteCapture(const std::string& path, const std::vector<CaptureMember>& m
   for (size_t at = 0; at < bytes.size();) {
     const ssize_t written = ::write(file.get(), bytes.data() + at, bytes.size() - at);
     if (written < 0) {
-      const Status why = Status::FromErrno("cannot write " + path);
+      Status why = Status::FromErrno("cannot write " + path);
       ::unlink(path.c_str());
       return why;
     }

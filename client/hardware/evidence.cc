@@ -10,7 +10,6 @@
 
 namespace profd::client {
 
-using base::Code;
 using base::Result;
 using base::Status;
 

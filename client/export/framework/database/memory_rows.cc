@@ -146,6 +146,7 @@ class OperatorWriter {
       }
     }
     std::vector<const Open*> rest;
+    rest.reserve(open.size());
     for (const auto& [key, one] : open) rest.push_back(&one);
     std::ranges::sort(rest, {}, &Open::order);
     for (const Open* one : rest) Cann(one->taken, nullptr);

@@ -161,11 +161,12 @@ void Overlap(std::vector<Span> spans, StepTime& time) {
   if (open.is_communication) alone(open.begin, open.end);
 }
 
-void AddAsVendor(std::vector<Span> computing, std::vector<Span> communication, StepTime& time) {
+void AddAsVendor(const std::vector<Span>& computing, std::vector<Span> communication, StepTime& time) {
   const std::vector<Span> calculated = Merged(computing);
   std::vector<size_t> merged;
   Merge(communication, merged);
   std::vector<Span> carried;
+  carried.reserve(merged.size());
   for (const size_t i : merged) carried.push_back(communication[i]);
   for (const Span& span : communication) {
     if (span.is_receive) time.bubble += span.ns();
@@ -191,6 +192,7 @@ std::vector<Step> DeviceSteps(const Calls& calls, const Linked& linked, bool as_
   // Of a call, the steps in which it was made.
   std::unordered_multimap<int64_t, size_t> of_call;
   std::vector<std::pair<int64_t, int64_t>> on_host;
+  on_host.reserve(steps.size());
   for (const Step& step : steps) on_host.emplace_back(step.begin, step.end);
   const Holding holding(std::move(on_host));
   const auto add = [&](int64_t begin, int64_t end, int64_t connection) {
@@ -228,6 +230,7 @@ std::vector<StepTime> StepTimes(const Calls& calls, const std::vector<Step>& ste
     if (!is_mark) first_call = std::min(first_call.value_or(op.begin), op.begin);
   }
   std::vector<std::pair<int64_t, int64_t>> on_device;
+  on_device.reserve(steps.size());
   for (const Step& step : steps) on_device.emplace_back(step.device_begin, step.device_end);
   const Holding holding(std::move(on_device));
   for (const auto& [device, all] : ReadSpans(as_vendor, engine)) {

@@ -49,6 +49,7 @@ std::vector<ForwardPair> PairForwards(const Calls& calls, Latest latest) {
   std::erase_if(found, [](const Found& one) { return one.pair.forward == kNoRef; });
   std::ranges::stable_sort(found, {}, &Found::first);
   std::vector<ForwardPair> pairs;
+  pairs.reserve(found.size());
   for (const Found& one : found) pairs.push_back(one.pair);
   return pairs;
 }
