@@ -77,15 +77,17 @@ Status CheckSpec(SessionSpec& spec, const config::Config& config) {
   if (spec.pids.size() > kMaxPids) return {Code::kInvalidArgument, "more than 256 pids in one session"};
   std::sort(spec.pids.begin(), spec.pids.end());
   spec.pids.erase(std::unique(spec.pids.begin(), spec.pids.end()), spec.pids.end());
-  if (spec.duration_ns == 0) spec.duration_ns = config.session.default_duration_s * kSecond;
-  if (spec.duration_ns > config.session.max_duration_s * kSecond) {
+  const config::Config::Session& limits = config.session;
+  // Who names no duration is not told that it is too long.
+  if (spec.duration_ns == 0)
+    spec.duration_ns = std::min(limits.default_duration_s, limits.max_duration_s) * kSecond;
+  if (spec.duration_ns > limits.max_duration_s * kSecond) {
     return {Code::kOutOfRange, "duration " + std::to_string(spec.duration_ns / kSecond) +
-                                   " s is longer than " + std::to_string(config.session.max_duration_s) +
+                                   " s is longer than " + std::to_string(limits.max_duration_s) +
                                    " s, the longest this profd allows (session.max_duration_s)"};
   }
-  if (spec.delay_ns > config.session.max_duration_s * kSecond) {
-    return {Code::kOutOfRange,
-            "delay is longer than " + std::to_string(config.session.max_duration_s) + " s"};
+  if (spec.delay_ns > limits.max_duration_s * kSecond) {
+    return {Code::kOutOfRange, "delay is longer than " + std::to_string(limits.max_duration_s) + " s"};
   }
   return Status::Ok();
 }

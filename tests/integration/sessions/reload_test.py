@@ -40,7 +40,7 @@ class ReloadTest(harness.ProfdTest):
         self.assertIn('log.level: "debug"', said)
         self.assertIn("store.keep_free_bytes: 50000000", said)
         seen = lambda *lines: all(line in self.daemon.log.read_text() for line in lines)  # noqa: E731
-        ended = self.daemon.end(self.daemon.begin("--collect", "host-sys-cpu", "--duration", "60s")["session"])["session"]
+        ended = self.daemon.end(self.daemon.begin("--collect", "host-sys-cpu")["session"])["session"]
         harness.wait_until(lambda: seen(f"debug session {ended}: stop, so running -> stopping",
                                         f"debug session {ended}: host-sys-cpu of host started"), "the steps of a session")
         harness.wait_until(lambda: "driver.sweep_ms: 250 counts from the next start: restart profd" in
