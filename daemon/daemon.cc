@@ -197,6 +197,10 @@ class Daemon {
   // A new one is started at once, so that who needs it next need not wait.
   void WatchNursery() {
     nursery_ = host::Nursery::The().Watched();
+    if (!nursery_) {  // killed again meanwhile
+      ctl_.After(kNurseryAgainNs, [this] { ReviveNursery(); });
+      return;
+    }
     nursery_watch_ = ctl_.WatchReadable(nursery_.get(), [this] { ReviveNursery(); });
   }
   void ReviveNursery() {

@@ -48,6 +48,7 @@ std::optional<ScoutLines> ScoutPost::Next() {
   if (ended_) return std::nullopt;
   const auto text = stand_in_.Hear();
   if (!text.ok()) {
+    killed_ = true;
     Fail(text.status().In(of_));
     return std::nullopt;
   }

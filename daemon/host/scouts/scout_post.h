@@ -33,6 +33,8 @@ class ScoutPost {
   bool ended() const { return ended_; }
   // Then, and before: why there may be something missing; OK: there is not.
   const base::Status& outcome() const { return outcome_; }
+  // It is gone, and was not told to go: another one may do better.
+  bool killed() const { return killed_; }
   uint64_t heard_raw_ns() const { return heard_raw_ns_; }
   // It has not answered for so long that its end is not waited for.
   void GiveUp();
@@ -48,7 +50,7 @@ class ScoutPost {
   std::optional<base::Status> begun_;
   std::string note_;
   base::Status outcome_;
-  bool ended_ = false;
+  bool ended_ = false, killed_ = false;
   uint64_t heard_ns_, heard_raw_ns_, heard_wall_ns_;
 };
 

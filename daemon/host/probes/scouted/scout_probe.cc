@@ -23,7 +23,8 @@ constexpr size_t kMuchBytes = 64 << 10;
 constexpr uint64_t kLookLimitNs = 4 * kMillisecondNs;
 constexpr size_t kMostWaitingBytes = 8 << 20;  // that found no room
 constexpr uint32_t kNumbersOfOne = 1 << 20;
-constexpr size_t kNone = SIZE_MAX;  // of the scouts
+constexpr size_t kNone = SIZE_MAX;   // of the scouts
+constexpr unsigned kMostStarts = 8;  // of a user's scouts in one session
 
 // Takes off the lines that were taken; false: not all were.
 template <typename Take>
@@ -84,14 +85,40 @@ void ScoutProbe::TakeInNew() {
   }
 }
 
+base::Result<ScoutPost> ScoutProbe::Begin(uid_t user, const std::vector<NamedPid>& members) {
+  ScoutOrder order = order_;
+  order.first_number = static_cast<uint32_t>(parties_.size()) * kNumbersOfOne;
+  return ScoutPost::Start(user, work_, order, members);
+}
+
+// With the processes that the one before had. Where profd-nursery was killed as well, it takes a few times.
+void ScoutProbe::ReplaceKilled() {
+  for (size_t before = 0, all = parties_.size(); before < all; ++before) {
+    const Party& killed = parties_[before];
+    if (!killed.post.killed() || killed.replaced || killed.starts == kMostStarts) continue;
+    std::vector<NamedPid> members;
+    for (const auto& process : family_.members()) {
+      const auto party = party_of_.find(process->pid());
+      if (party != party_of_.end() && party->second == before)
+        members.emplace_back(process->pid(), process->comm());
+    }
+    if (members.empty()) continue;
+    auto post = Begin(killed.user, members);
+    if (!post.ok()) continue;
+    parties_[before].replaced = true;
+    party_of_user_[killed.user] = parties_.size();
+    for (const auto& [pid, name] : members) party_of_[pid] = parties_.size();
+    parties_.push_back(
+        {.post = std::move(post).value(), .user = killed.user, .starts = killed.starts + 1, .lines = {}});
+  }
+}
+
 void ScoutProbe::TakeIn(uid_t user, const std::vector<NamedPid>& members) {
   const auto [known, is_new] = party_of_user_.try_emplace(user, parties_.size());
   if (is_new) {
-    ScoutOrder order = order_;
-    order.first_number = static_cast<uint32_t>(parties_.size()) * kNumbersOfOne;
-    auto post = ScoutPost::Start(user, work_, order, members);
+    auto post = Begin(user, members);
     if (post.ok()) {
-      parties_.push_back({.post = std::move(post).value(), .lines = {}});
+      parties_.push_back({.post = std::move(post).value(), .user = user, .lines = {}});
     } else {
       refusal_ = post.status();
       known->second = kNone;
@@ -123,6 +150,7 @@ bool ScoutProbe::MayBegin(const Tick& tick) {
 void ScoutProbe::Sample(const Tick& tick) {
   if (std::exchange(first_, false) || births_ == Births::kToldOf) TakeInNew();
   Hear(tick);
+  ReplaceKilled();
 }
 
 // Whether all have ended.
@@ -151,7 +179,9 @@ bool ScoutProbe::Hear(const Tick& tick) {
     if (party.post.outcome().ok() || std::exchange(party.told, true)) continue;
     // Something of a process's could not be read for seconds: nobody knows how much there was to come.
     samples_.Lose(format::Loss::Where::kSampler, party.post.heard_raw_ns(), tick.raw_ns, 1);
-    if (trouble_) trouble_(kind_ + " of " + party.post.outcome().message());
+    const bool goes_on = party.post.killed() && party.starts < kMostStarts;
+    if (trouble_)
+      trouble_(kind_ + " of " + party.post.outcome().message() + (goes_on ? "; another one goes on" : ""));
   }
   return std::ranges::all_of(parties_, [](const Party& party) { return party.post.ended(); });
 }

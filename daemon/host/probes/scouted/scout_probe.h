@@ -37,12 +37,16 @@ class ScoutProbe final : public Probe {
  private:
   struct Party {
     ScoutPost post;
-    ScoutLines lines;  // not yet written
-    bool told = false;
+    uid_t user = 0;
+    unsigned starts = 1;  // of this user's, with this one
+    ScoutLines lines;     // not yet written
+    bool told = false, replaced = false;
   };
 
   void TakeInNew();
   void TakeIn(uid_t user, const std::vector<NamedPid>& members);
+  base::Result<ScoutPost> Begin(uid_t user, const std::vector<NamedPid>& members);
+  void ReplaceKilled();
   bool Hear(const Tick& tick);
   void Write(Party& party, const Tick& tick);
 
