@@ -90,6 +90,9 @@ struct ChipTraits {
   const CacheRates* l2_rates = &chip_events::kUsualRates;
 
   constexpr bool has_both_cores() const { return last_ai_core != kNoVectorCores; }
+  // Tables of tasks have what AI cores counted (aic_…) beside what vector cores did (aiv_…); else one set of
+  // columns for whichever ran.
+  constexpr bool tells_cores_apart() const { return newer_exporter && has_both_cores(); }
 };
 
 // Clocks are the vendor's, for chips whose driver does not say.

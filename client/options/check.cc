@@ -381,6 +381,12 @@ Wishes WishesOf(const Given& asked, Chips chips) {
   }
   TakeTwins(given, &wishes);
   if (reports) AskForReports(given, &wishes);
+  if (reports && IsGiven(given, "hccl=on") && std::ranges::count(wishes.kinds, "task", &Wish::kind) == 0) {
+    wishes.remarks.push_back({Find("hccl"),
+                              "recorded, but in no table: these join it with the log of tasks: add "
+                              "--task-time=on",
+                              true});
+  }
   return wishes;
 }
 

@@ -103,6 +103,7 @@ struct SampleSettings {
   bool calls = false;                                         // the agent in it records them:
   bool acl_calls = false, runtime_calls = false;              // those of AscendCL, of the runtime
   bool tasks = false;                                         // by the devices' schedulers or the agent
+  uint32_t task_level = 1;                                    // what CANN says of them: --task-time=l0 to l2
   bool hwts_log = false;                                      // by schedulers before STARS
   bool firmware = false, blocks = false, few_blocks = false;  // what the log of tasks has besides
 };

@@ -132,7 +132,8 @@ void SetProgram(const SampleSettings& settings, ordered_json& json) {
     json["taskTime"] = "off";
     return;
   }
-  json["prof_level"] = "level1";
+  // The parser looks for no operators at level0.
+  json["prof_level"] = "level" + std::to_string(settings.task_level);
   json["runtimeTrace"] = json["ts_memcpy"] = "on";
   if (settings.hwts_log) {
     json["hwts_log"] = json["hwts_log1"] = "on";

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "format/directory/manifest.h"
+
 namespace profd::format {
 
 struct StandInFile {
@@ -17,7 +19,8 @@ struct StandInFile {
 // A launch for each of the devices, at `stamp` (T4), and the names that it refers to.
 std::vector<StandInFile> StandInLaunches(const std::vector<uint32_t>& devices, uint64_t stamp);
 // Whether the stream of host/data, in a directory of profd's, has nothing but that: then its manifest does
-// not name it. (Else such a stream has what CANN's modules reported.)
+// not name it, nor was a session to take what CANN's modules report whose profd was killed before it knew.
+bool IsStandIn(std::string_view stream, const Manifest& manifest);
 bool IsStandIn(std::string_view stream, bool is_in_manifest);
 
 }  // namespace profd::format

@@ -253,18 +253,8 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
         "HF32 Eligible,Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output "
         "Formats";
     if (stars) header += ",Context ID";
-    FindCoreColumns();
-    if (cores_.any) {
-      for (const bool vector : {false, true}) {
-        const std::string core = vector ? "aiv_" : "aic_";
-        header += vector ? ",aiv_time(us),aiv_total_cycles" : ",aicore_time(us),aic_total_cycles";
-        for (const CoreMetric& metric : cores_.metrics[vector]) {
-          if (metric.is_pipe) header += "," + core + metric.TimeName() + "(us)";
-          header += "," + core + metric.name;
-        }
-      }
-      if (cores_.has_pipes) header += ",cube_utilization(%)";
-    }
+    cores_.Find(context_.facts, context_.vendor_compatible);
+    header += cores_.Header();
     op_summary_ = context_.folder.Open("op_summary", header);
   }
   CsvFile* csv = op_summary_;
@@ -313,63 +303,9 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
     shape == 0 && !has_infos_ ? csv->Text("") : Cell(csv, shape);  // analysers take N/A for a shape
   }
   if (stars) row.context == format::kNoId ? csv->Na() : csv->Int(row.context);
-  if (cores_.any) WriteCores(csv, row);
+  cores_.Write(csv, context_.facts.Device(row.device), row.counters.get(), row.blocks,
+               Microseconds(row.end_ns - row.begin_ns));
   csv->End();
-}
-
-// Of the first device that counted by task; others fit if they counted the same.
-void CsvSpans::FindCoreColumns() {
-  for (const format::SideFacts& side : context_.facts.devices) {
-    if (!side.cores_by_task) continue;
-    cores_.any = true;
-    for (const bool vector : {false, true}) {
-      cores_.events[vector] = vector ? side.aiv_events : side.aic_events;
-      cores_.metrics[vector] = CoreMetricsOf(side, vector, CoreMode::kByTask);
-    }
-    cores_.has_pipes = std::ranges::any_of(cores_.metrics[0], &CoreMetric::is_pipe);
-    return;
-  }
-}
-
-void CsvSpans::WriteCores(CsvFile* csv, const TaskRow& row) const {
-  const format::SideFacts* side = context_.facts.Device(row.device);
-  const auto number = [csv](double value, int digits) {
-    std::isnan(value) ? csv->Na() : csv->Rounded(value, digits);
-  };
-  double cube_cycles = format::kNoValue;
-  for (const bool vector : {false, true}) {
-    const format::TaskCounters::Core* core =
-        row.counters != nullptr && row.counters->core[vector].counted ? &row.counters->core[vector] : nullptr;
-    const bool same =
-        side != nullptr && (vector ? side->aiv_events : side->aic_events) == cores_.events[vector];
-    if (core == nullptr || !same) {
-      csv->Na();
-      csv->Na();
-      for (const CoreMetric& metric : cores_.metrics[vector]) {
-        if (metric.is_pipe) csv->Na();
-        csv->Na();
-      }
-      continue;
-    }
-    const double mhz = vector ? side->aiv_mhz : side->aic_mhz;
-    const auto cycles = static_cast<double>(core->cycles);
-    const double us = CoreBusyUs(*core, *side, vector, row.blocks);
-    number(us, 3);
-    csv->Int(core->cycles);
-    const auto events = EventsOf(*core);
-    for (const CoreMetric& metric : cores_.metrics[vector]) {
-      const double value = metric.Value({cycles, mhz, events});
-      if (metric.is_pipe) number(us * value, 3);
-      number(value, 6);
-    }
-    if (!vector) cube_cycles = cycles;
-  }
-  if (!cores_.has_pipes) return;
-  // How much of what all cores could have done in the task's time.
-  const double could = side == nullptr ? 0
-                                       : side->aic_mhz * static_cast<double>(side->ai_core_num) *
-                                             Microseconds(row.end_ns - row.begin_ns);
-  number(could > 0 ? 100 * cube_cycles / could : format::kNoValue, 3);
 }
 
 void CsvSpans::Range(const SpanBatch& batch, const Span& span) {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/flat_map.h"
+#include "client/export/csv/csv_cores.h"
 #include "client/export/csv/csv_operators.h"
 #include "client/export/csv/csv_programs.h"
 #include "client/export/csv/reorder.h"
 #include "client/export/views/csv_tables.h"
-#include "client/export/views/device/core_metrics.h"
 #include "format/events/spans.h"
 
 namespace profd::client {
@@ -94,15 +94,6 @@ class CsvSpans {
   void Cell(CsvFile* csv, format::TextId text);
   bool IsStars(int device) const;
   // Columns of op_summary: what the counters of AI cores [0] and vector cores [1] make.
-  struct CoreColumns {
-    bool any = false;
-    std::vector<uint32_t> events[2];
-    std::vector<CoreMetric> metrics[2];
-    bool has_pipes = false;  // of AI cores
-  };
-  void FindCoreColumns();
-  void WriteCores(CsvFile* csv, const TaskRow& row) const;
-
   const CsvContext& context_;
   CsvPrograms programs_;
   CsvOperators operator_records_;
@@ -115,7 +106,7 @@ class CsvSpans {
   std::map<std::tuple<int, format::TextId, format::TextId>, Durations> operators_;  // device, type, core
   base::FlatMap<Durations> calls_{1 << 16};                                         // name << 32 | level
   base::FlatMap<format::TextId> op_names_{kMaxOpNames};                             // TaskKey
-  CoreColumns cores_;
+  CsvCores cores_;
   // Some operator is known by the host's calls, which tell its state: analysers take "N/A" for dynamic
   // shapes.
   bool has_infos_ = false;  // the host tells of operators: op_summary has their states

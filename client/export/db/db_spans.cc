@@ -127,10 +127,11 @@ void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskC
                              uint32_t blocks) {
   const format::SideFacts* side = facts_.Device(span.device);
   if (side == nullptr) return;
+  const bool apart = format::TraitsOf(side->chip).tells_cores_apart();
   for (const bool vector : {false, true}) {
     const format::TaskCounters::Core& core = counters.core[vector];
-    if (!core.counted) continue;
-    const std::string of = vector ? "aiv_" : "aic_";
+    if (!core.counted || (vector && !apart && counters.core[0].counted)) continue;
+    const std::string of = !apart ? "" : vector ? "aiv_" : "aic_";
     Insert(SpanTable::kTaskPmuInfo, {task, IdOf(of + "total_cycles"), core.cycles});
     const auto known = core_metrics_.try_emplace({span.device, vector}).first;
     if (known->second.empty()) known->second = CoreMetricsOf(*side, vector, CoreMode::kByTask);
@@ -142,6 +143,7 @@ void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskC
     };
     add("total_time", busy_ns);
     for (const CoreMetric& metric : known->second) {
+      if (!metric.is_of_core && !options_.vendor_compatible) continue;
       const double value = metric.Value({static_cast<double>(core.cycles), mhz, events});
       if (metric.is_pipe) add(metric.TimeName(), busy_ns * value);
       add(metric.name, value);

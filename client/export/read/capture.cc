@@ -274,9 +274,7 @@ class Opener {
   void Streams(const UniqueFd& data, const std::string& folder, int device, std::vector<Stream>& streams) {
     const std::set<std::string> names = Names(data.get());
     for (const auto& [name, numbers] : SlicesByStream(names)) {
-      if (capture_.manifest && device < 0 &&
-          format::IsStandIn(name, format::HasStream(*capture_.manifest, "host", name)))
-        continue;
+      if (capture_.manifest && device < 0 && format::IsStandIn(name, *capture_.manifest)) continue;
       Stream stream;
       stream.folder = folder;
       stream.file = name;

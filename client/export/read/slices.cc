@@ -64,8 +64,9 @@ bool StreamReader::Open() {
       aligned_ = false;
       run_begin_ = next_;
       if (next_ == 0 && slices[0].number > 0) {
-        report_.Note(stream_.path() + ": begins with slice " + std::to_string(slices[0].number) +
-                     ", older slices have been removed");
+        report_.Note(stream_.path(), slices[0].number,
+                     "slice at its begin is not there: the storage limit has removed it",
+                     "slices at its begin are not there: the storage limit has removed them");
       }
       if (next_ > 0 && !framed_.last_slice_only) {
         report_.Skip({stream_.path(), 0, 0, 0,

@@ -33,7 +33,7 @@ class ScoutPost {
   bool ended() const { return ended_; }
   // Then, and before: why there may be something missing; OK: there is not.
   const base::Status& outcome() const { return outcome_; }
-  // It is gone, and was not told to go: another one may do better.
+  // Its process was killed, by somebody else.
   bool killed() const { return killed_; }
   uint64_t heard_raw_ns() const { return heard_raw_ns_; }
   // It has not answered for so long that its end is not waited for.

@@ -59,6 +59,10 @@ format::SampleSettings CommonSettings(const ControlInput& input) {
     const bool awaited = kind.verdict == Verdict::kStarted || kind.verdict == Verdict::kPending;
     settings.calls = settings.calls || (kind.kind == Kind::kAgentApi && awaited);
   }
+  for (const AgentStart& start : input.plan.agents) {  // tasks are l0
+    if (start.reports > agent::Reported::kNothing)
+      settings.task_level = static_cast<uint32_t>(start.reports) - 1;
+  }
   settings.acl_calls = settings.calls && RecordsCalls(input, "acl");
   settings.runtime_calls = settings.calls && RecordsCalls(input, "runtime");
   settings.of_program = input.target.pid > 0 && (settings.tasks || settings.calls);

@@ -9,8 +9,11 @@
 namespace profd::session {
 
 void Trace::StartAgents(std::function<void()> done) {
-  setup_.recordings->OnVerdicts([weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->JudgeAgents();
+  setup_.recordings->OnVerdicts([weak = weak_from_this()](bool settled) {
+    const auto self = weak.lock();
+    if (self) self->JudgeAgents();
+    if (self && settled && self->writer_ && self->sealed_.state.empty())
+      self->RefreshManifest(self->setup_.manifest.degraded);
   });
   setup_.recordings->OnLateKinds(
       [weak = weak_from_this()](pid_t target, std::function<void()> go_on) {

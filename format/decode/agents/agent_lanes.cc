@@ -71,9 +71,11 @@ void AgentLanes::Lane(const Block& block) {
     counts_.damaged_slots += block.payload.size() / abi::kRecordBytes;
     return;
   }
-  LaneState& lane = lanes_[header.lane];
+  const auto [at, is_first] = lanes_.try_emplace(header.lane);
+  LaneState& lane = at->second;
   if (header.seq > lane.next_seq) {
     counts_.missing_blocks += header.seq - lane.next_seq;
+    if (is_first) counts_.blocks_before += header.seq;
     lane.gap = gap_ = true;
   }
   lane.next_seq = header.seq + 1;

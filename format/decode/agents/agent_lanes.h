@@ -24,7 +24,8 @@ namespace profd::format {
 struct AgentCounts {
   uint64_t records = 0, lost = 0;  // lost: as the lanes themselves say
   uint64_t damaged_slots = 0;      // that hold no record
-  uint64_t missing_blocks = 0;     // numbers that no block has
+  uint64_t missing_blocks = 0;     // numbers that no block has …
+  uint64_t blocks_before = 0;      // … in front of the first block of a lane: removed, if anything was
   uint64_t ends_alone = 0;         // ends of ranges and steps that began before the recording
   uint64_t unfinished = 0;         // ranges and steps without an end; they end with the recording
   uint64_t halves_cut = 0;         // the same two, where records in front of or behind them are not there

@@ -100,6 +100,9 @@ class CannReportsTest(ReportingTest):
                 self.daemon_of("910B")
                 result = self.msprof(f"--task-time={level}")
                 self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+                for side in ("host", "device_0"):  # by which the vendor's parser knows that there are no operators
+                    sample = json.loads((self.directory / side / "sample.json").read_text())
+                    self.assertEqual(sample["prof_level"], level.replace("l", "level"), side)
                 found = {row["OP Type"] for row in self.table("op_summary")} if level == "l1" else {"N/A"}
                 self.assertTrue(types <= found, found)
                 self.assertEqual(bool(list(self.directory.glob("host/data/*node_basic_info*"))), level != "l0")

@@ -214,8 +214,9 @@ class ByTask(harness.ProfdTest):
         return found
 
     def same_counters(self, table, device, core, truth, metric, place):
-        """The columns of one kind of core are what the device counted for that task."""
-        rows = [row for row in table if row["Device_id"] == str(device) and row[f"{core}_total_cycles"] != "N/A"]
+        """The columns of one kind of core are what the device counted for that task; "": of whichever ran."""
+        of = core and f"{core}_"
+        rows = [row for row in table if row["Device_id"] == str(device) and row[f"{of}total_cycles"] != "N/A"]
         self.assertGreater(len(rows), 5)
         seen = {}
         for row in rows:
@@ -223,8 +224,10 @@ class ByTask(harness.ProfdTest):
             ids = row["Stream ID"], str(task >> 16 if device == 5 else task)
             cycles, counts = truth[ids][seen.setdefault(ids, 0)]
             seen[ids] += 1
-            self.assertEqual(int(row[f"{core}_total_cycles"]), cycles)
-            self.assertAlmostEqual(float(row[f"{core}_{metric}"]), sum(counts[at] for at in place) / cycles, 5)
+            self.assertEqual(int(row[f"{of}total_cycles"]), cycles)
+            if row[of + metric] != "N/A" or core:  # else that kind of core has none
+                self.assertAlmostEqual(float(row[of + metric]), sum(counts[at] for at in place) / cycles, 5)
+        return rows
 
     def test_cores_by_task(self):
         tables = self.recorded("--collect", "aicore-task,aivector-task,task", "--devices", "all")
@@ -264,10 +267,24 @@ class ByTask(harness.ProfdTest):
             events = [(line["event"], line["channel"]) for line in lines if line.get("event") in ("start", "stop")]
             self.assertEqual(events[-4:], [("start", log), ("start", counters), ("stop", counters), ("stop", log)], CHIPS[device])
 
-    def test_cores_by_task_on_a_910_and_a_950(self):
-        for device, channel, metric, place in ((1, 43, "vec_ratio", (0,)), (5, 53, "mac_ratio", (1,))):
-            tables = self.recorded("--collect", "aicore-task,task", "--devices", str(device))
-            self.same_counters(tables["op_summary"], device, "aic", self.counted(device, channel), metric, place)
+    def test_cores_by_task_of_older_chips(self):
+        """One set of columns, as the vendor's, for the core that ran."""
+        pipes = [name for pipe in ("vec", "mac", "scalar", "mte1", "mte2", "mte3") for name in (f"{pipe}_time(us)", f"{pipe}_ratio")]
+        columns = ["aicore_time(us)", "total_cycles", *pipes, "icache_miss_rate", "memory_bound", "cube_utilization(%)"]
+        for device, kinds, shown in ((1, "aicore-task", columns), (4, "aicore-task:PipeUtilization,aivector-task:PipeUtilization", columns)):
+            with self.subTest(CHIPS[device]):
+                tables = self.recorded("--collect", f"{kinds},task", "--devices", str(device))
+                self.assertEqual(list(tables["op_summary"][0])[-len(shown):], shown)
+                stars = device == 4
+                rows = self.same_counters(tables["op_summary"], device, "", self.counted(device, 53 if stars else 43),
+                                          *(("mte2_ratio", (4,)) if stars else ("vec_ratio", (0,))))
+                # A 310B's AI cores have no vector pipe, its vector cores none for cubes.
+                both = {(row["vec_ratio"] == "N/A", row["mac_ratio"] == "N/A") for row in rows}
+                self.assertTrue(both <= ({(True, False), (False, True)} if stars else {(False, False)}), both)
+
+    def test_cores_by_task_on_a_950(self):
+        tables = self.recorded("--collect", "aicore-task,task", "--devices", "5")
+        self.same_counters(tables["op_summary"], 5, "aic", self.counted(5, 53), "mac_ratio", (1,))
         # A 950 tells how long its cores were busy.
         rows = [row for row in tables["op_summary"] if row["aicore_time(us)"] != "N/A"]
         self.assertGreater(len(rows), 10)
@@ -278,12 +295,12 @@ class ByTask(harness.ProfdTest):
         """Its firmware logs them, and the counters, in records of its own: both are found, the one with the other."""
         tables = self.recorded("--collect", "aicore-task,task", "--devices", "0")
         truth = self.counted(0, 43)
-        self.same_counters(tables["op_summary"], 0, "aic", truth, "vec_ratio", (0,))
-        self.assertEqual(len([row for row in tables["op_summary"] if row["aic_total_cycles"] != "N/A"]),
+        self.same_counters(tables["op_summary"], 0, "", truth, "vec_ratio", (0,))
+        self.assertEqual(len([row for row in tables["op_summary"] if row["total_cycles"] != "N/A"]),
                          sum(map(len, truth.values())) - self.cut_at_begin(tables, truth))
         for row in tables["op_summary"]:  # its record says how many blocks there were
-            if row["aic_total_cycles"] != "N/A":
-                self.assertAlmostEqual(float(row["aicore_time(us)"]), int(row["aic_total_cycles"]) / 680 / 2, 2)
+            if row["total_cycles"] != "N/A":
+                self.assertAlmostEqual(float(row["aicore_time(us)"]), int(row["total_cycles"]) / 680 / 2, 2)
                 self.assertEqual(row["Block Num"], "2")
         begun, tasks = {}, {}
         for line in self.truth_lines(0, 44):

@@ -32,10 +32,10 @@ class VendorReportsTest(ReportingTest):
         with found[0].open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
 
-    def record(self, chip):
+    def record(self, chip, *options):
         """A program of each chip; the directory for the vendor's parser."""
         daemon = self.daemon_of(chip)
-        result = self.msprof("--ascendcl=on", "--runtime-api=on", "--hccl=on", "--task-time=l2")
+        result = self.msprof(*(options or ("--ascendcl=on", "--runtime-api=on", "--hccl=on", "--task-time=l2")))
         self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
         theirs = self.folder / "theirs" / self.directory.name
         shutil.copytree(self.directory, theirs, ignore=shutil.ignore_patterns("mindstudio_profiler_output", "msprof_*.db"))
@@ -68,6 +68,24 @@ class VendorReportsTest(ReportingTest):
                         self.assertEqual(len(of_ours), len(of_theirs))
                         wrong = [pair for pair in zip(of_ours, of_theirs) if not self.is_same(*pair)]
                         self.assertEqual(wrong[:3], [], len(wrong))
+
+    @needs_library
+    def test_without_operators(self):
+        for chip in ("910B", "310B", "950", "310P", "910"):
+            with self.subTest(chip=chip):
+                daemon, theirs = self.record(chip, "--ascendcl=on", "--task-time=l0")
+                for what in ("db", "summary"):
+                    run = vendor_tools.parse(theirs, "export", what)
+                    self.assertEqual((run.code, run.errors), (0, []), run)
+                ours = self.folder / "ours"
+                self.assertEqual(daemon.ctl("export", self.directory, "--format", "csv", "--vendor-compatible", "--out", ours).code, OK)
+                [path] = ours.rglob("op_summary_*.csv")
+                with path.open(encoding="utf-8", newline="") as file:
+                    of_ours = list(csv.DictReader(file))
+                of_theirs = self.rows(theirs, "op_summary")
+                self.assertGreater(len(of_theirs), 1000)
+                self.assertEqual(len(of_ours), len(of_theirs))
+                self.assertEqual({row["OP Type"] for row in of_theirs}, {row["OP Type"] for row in of_ours})
 
     def test_the_same_operators_and_calls(self):
         for chip in ("310P", "910", "310", "910B", "310B", "950"):

@@ -398,6 +398,14 @@ TEST_F(AgentLanesTest, DamageIsCountedAndTheRestIsRead) {
   lanes.Lane(LaneBlock(0));
   lanes.Lane(LaneBlock(3));
   EXPECT_EQ(lanes.counts().missing_blocks, 2u);
+  EXPECT_EQ(lanes.counts().blocks_before, 0u);
+
+  // What the storage limit has removed is the begin of each lane.
+  AgentLanes aged(agent_, 0, clocks_, texts_, collector_);
+  aged.Lane(LaneBlock(3));
+  aged.Lane(LaneBlock(5));
+  EXPECT_EQ(aged.counts().missing_blocks, 4u);
+  EXPECT_EQ(aged.counts().blocks_before, 3u);
 }
 
 TEST_F(AgentLanesTest, HalvesAreBlamedOnWhatIsMissing) {

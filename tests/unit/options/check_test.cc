@@ -176,6 +176,8 @@ TEST(OptionWishes, LevelsOfTasksSayWhatTheyLack) {
   for (const char* level : {"on", "off", "l0", "l1"})
     EXPECT_THAT(Remarks({{"task-time", level}, {kSomeProcess, "yes"}}), ElementsAre()) << level;
   EXPECT_THAT(Remarks({{"task-time", "l2"}, {kSomeProcess, "yes"}}), ElementsAre());
+  EXPECT_THAT(Remarks({{"task-time", "off"}, {"hccl", "on"}, {"msprof", "yes"}, {kSomeProcess, "yes"}}),
+              ElementsAre(HasSubstr("unmet hccl: recorded, but in no table")));
   EXPECT_THAT(Remarks({{"task-time", "l3"}, {kSomeProcess, "yes"}}),
               ElementsAre(HasSubstr("unmet task-time: not collected: what PyPTO reports")));
   // MSPTI in the process receives what CANN reports, where it knows the chip.

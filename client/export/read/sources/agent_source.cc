@@ -94,10 +94,12 @@ class AgentSource {
     if (bytes > 0 || records > 0) sinks_.report->Skip({stream, 0, bytes, records, why});
   }
 
+  // The storage limit has removed its oldest slices.
+  static bool IsAged(const Stream& lanes) { return lanes.slices.front().number > 0; }
+
   // Records that a finished session has stored, beyond those that were read.
   uint64_t Missing(const format::ManifestAgent& agent, const Stream& lanes, uint64_t read) const {
-    const bool aged = lanes.slices.front().number > 0;
-    if (capture_.manifest->state != "sealed" || aged) return 0;
+    if (capture_.manifest->state != "sealed" || IsAged(lanes)) return 0;
     uint64_t stored = 0;
     for (const format::ManifestLane& lane : agent.lanes) stored += lane.records;
     return stored - std::min(stored, read);
@@ -151,8 +153,9 @@ class AgentSource {
     Skip(who, 0, counts.damaged_slots, "slots that hold no record");
     if (missing > 0) {
       Skip(who, 0, missing, "not in the blocks that are there, though manifest.json counts them");
-    } else if (counts.missing_blocks > 0) {
-      sinks_.report->Skip({who, 0, 0, 0, std::to_string(counts.missing_blocks) + " blocks are missing"});
+    } else if (const uint64_t blocks = counts.missing_blocks - (IsAged(*lanes) ? counts.blocks_before : 0);
+               blocks > 0) {
+      sinks_.report->Skip({who, 0, 0, 0, std::to_string(blocks) + " blocks are missing"});
     }
     Skip(who, 0, counts.no_room, "records of more ranges open at once than there is room for");
     Skip(whose_names, 0, counts.damaged_names, "names that are none");

@@ -98,7 +98,7 @@ constexpr Figure kFigures[] = {
     Part("scalar_ratio", kAll950, 0x1),
     Part("mte1_ratio", kCube950, 0x701),
     Part("mte2_ratio", kAll950, 0x202),
-    Part("mte3_ratio", kVector950, 0x203),
+    Part("mte3_ratio", kAll950, 0x203),
     Part("fixpipe_ratio", kCube950, 0x714),
     {"icache_miss_rate", kAll, What::kShare, {{{0x55}}}, {0x54}},
     {"icache_miss_rate", kAll950, What::kShare, {{{0x35}}}, {0x34}},
@@ -269,7 +269,8 @@ double CoreBusyUs(const format::TaskCounters::Core& core, const format::SideFact
 
 std::vector<CoreMetric> CoreMetricsOf(const format::SideFacts& side, bool vector, CoreMode mode) {
   const std::vector<uint32_t>& events = vector ? side.aiv_events : side.aic_events;
-  const bool by_kind = mode == CoreMode::kByTask && format::TraitsOf(side.chip).has_both_cores();
+  const format::ChipTraits& chip = format::TraitsOf(side.chip);
+  const bool by_kind = mode == CoreMode::kByTask && chip.has_both_cores();
   const auto place = [&events](uint32_t event) {
     return static_cast<size_t>(std::ranges::find(events, event) - events.begin());
   };
@@ -295,8 +296,11 @@ std::vector<CoreMetric> CoreMetricsOf(const format::SideFacts& side, bool vector
       metric.of.push_back(place(event));
     }
     metric.is_pipe = IsPipe(figure.name);
-    if (!by_kind || (figure.where.how & (vector ? Where::kOfVectors : Where::kOfCubes)) != 0)
-      metrics.push_back(std::move(metric));
+    const int kinds = figure.where.how & (Where::kOfVectors | Where::kOfCubes);
+    const bool is_its = (kinds & (vector ? Where::kOfVectors : Where::kOfCubes)) != 0;
+    if (by_kind && chip.tells_cores_apart() && !is_its) continue;
+    metric.is_of_core = !by_kind || kinds == 0 || is_its;
+    metrics.push_back(std::move(metric));
   }
   for (size_t i = 0; i < events.size(); ++i) {
     if (used[i]) continue;

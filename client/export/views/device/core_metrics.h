@@ -39,6 +39,7 @@ struct CoreMetric {
   std::vector<Term> plus;
   std::vector<size_t> of;  // places, of kShare and kBound
   bool is_pipe = false;    // a part of the time, too
+  bool is_of_core = true;  // else this kind of core has nothing of the sort: the number says nothing
 
   // kNoValue: the clock is not known, or what is needed was not counted.
   double Value(const CoreCounts& counts) const;
@@ -52,8 +53,9 @@ double CoreBusyUs(const format::TaskCounters::Core& core, const format::SideFact
                   uint32_t blocks);
 
 enum class CoreMode : uint8_t { kSampled, kByTask };
-// Of the AI cores or vector cores of a device, in the vendor's order. Counters that no figure is made of are
-// there by their number, as parts of the cycles.
+// Of the AI cores or vector cores of a device, in the vendor's order; where tables have one set of columns
+// for both, all of these (is_of_core). Counters that no figure is made of are there by their number, as parts
+// of the cycles.
 std::vector<CoreMetric> CoreMetricsOf(const format::SideFacts& side, bool vector, CoreMode mode);
 
 }  // namespace profd::client

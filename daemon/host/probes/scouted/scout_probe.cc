@@ -23,8 +23,11 @@ constexpr size_t kMuchBytes = 64 << 10;
 constexpr uint64_t kLookLimitNs = 4 * kMillisecondNs;
 constexpr size_t kMostWaitingBytes = 8 << 20;  // that found no room
 constexpr uint32_t kNumbersOfOne = 1 << 20;
-constexpr size_t kNone = SIZE_MAX;   // of the scouts
-constexpr unsigned kMostStarts = 8;  // of a user's scouts in one session
+// A scout that was killed is started anew after a second, then after twice as long each time: whoever kills
+// them one after the other, as a kernel that is short of memory, keeps nobody busy.
+constexpr unsigned kMostTimesAnew = 8;
+constexpr uint64_t kAnewAfterNs = 1000 * kMillisecondNs;
+constexpr size_t kNone = SIZE_MAX;  // of the scouts
 
 // Takes off the lines that were taken; false: not all were.
 template <typename Take>
@@ -85,40 +88,14 @@ void ScoutProbe::TakeInNew() {
   }
 }
 
-base::Result<ScoutPost> ScoutProbe::Begin(uid_t user, const std::vector<NamedPid>& members) {
-  ScoutOrder order = order_;
-  order.first_number = static_cast<uint32_t>(parties_.size()) * kNumbersOfOne;
-  return ScoutPost::Start(user, work_, order, members);
-}
-
-// With the processes that the one before had. Where profd-nursery was killed as well, it takes a few times.
-void ScoutProbe::ReplaceKilled() {
-  for (size_t before = 0, all = parties_.size(); before < all; ++before) {
-    const Party& killed = parties_[before];
-    if (!killed.post.killed() || killed.replaced || killed.starts == kMostStarts) continue;
-    std::vector<NamedPid> members;
-    for (const auto& process : family_.members()) {
-      const auto party = party_of_.find(process->pid());
-      if (party != party_of_.end() && party->second == before)
-        members.emplace_back(process->pid(), process->comm());
-    }
-    if (members.empty()) continue;
-    auto post = Begin(killed.user, members);
-    if (!post.ok()) continue;
-    parties_[before].replaced = true;
-    party_of_user_[killed.user] = parties_.size();
-    for (const auto& [pid, name] : members) party_of_[pid] = parties_.size();
-    parties_.push_back(
-        {.post = std::move(post).value(), .user = killed.user, .starts = killed.starts + 1, .lines = {}});
-  }
-}
-
 void ScoutProbe::TakeIn(uid_t user, const std::vector<NamedPid>& members) {
   const auto [known, is_new] = party_of_user_.try_emplace(user, parties_.size());
   if (is_new) {
-    auto post = Begin(user, members);
+    ScoutOrder order = order_;
+    order.first_number = static_cast<uint32_t>(parties_.size()) * kNumbersOfOne;
+    auto post = ScoutPost::Start(user, work_, order, members);
     if (post.ok()) {
-      parties_.push_back({.post = std::move(post).value(), .user = user, .lines = {}});
+      parties_.push_back({.user = user, .post = std::move(post).value(), .lines = {}});
     } else {
       refusal_ = post.status();
       known->second = kNone;
@@ -150,7 +127,33 @@ bool ScoutProbe::MayBegin(const Tick& tick) {
 void ScoutProbe::Sample(const Tick& tick) {
   if (std::exchange(first_, false) || births_ == Births::kToldOf) TakeInNew();
   Hear(tick);
-  ReplaceKilled();
+  StartAnew(tick);
+}
+
+// Processes of a user without a scout are as new ones.
+void ScoutProbe::StartAnew(const Tick& tick) {
+  const uint64_t now_ns = base::MonotonicNs();
+  for (auto& [user, orphaned] : orphaned_) {
+    if (orphaned.again_ns != 0 && now_ns >= orphaned.again_ns) {
+      orphaned.again_ns = 0;
+      std::erase_if(party_of_, [of = party_of_user_[user]](const auto& known) { return known.second == of; });
+      party_of_user_.erase(user);
+      TakeInNew();
+      const auto anew = party_of_user_.find(user);
+      if (anew != party_of_user_.end() && anew->second == kNone && ++orphaned.times <= kMostTimesAnew)
+        orphaned.again_ns = now_ns + (kAnewAfterNs << (orphaned.times - 1));
+    }
+    const auto scout = party_of_user_.find(user);
+    if (scout == party_of_user_.end() || scout->second == kNone) continue;
+    const ScoutPost& post = parties_[scout->second].post;
+    if (!post.ended() && post.begun()) EndGap(orphaned, tick);
+  }
+}
+
+// Nobody knows how much there was to come.
+void ScoutProbe::EndGap(Orphaned& orphaned, const Tick& tick) {
+  if (orphaned.since_raw_ns == 0) return;
+  samples_.Lose(format::Loss::Where::kSampler, std::exchange(orphaned.since_raw_ns, 0), tick.raw_ns, 1);
 }
 
 // Whether all have ended.
@@ -176,14 +179,29 @@ bool ScoutProbe::Hear(const Tick& tick) {
       }
     }
     if (!party.lines.empty()) Write(party, tick);
-    if (party.post.outcome().ok() || std::exchange(party.told, true)) continue;
-    // Something of a process's could not be read for seconds: nobody knows how much there was to come.
-    samples_.Lose(format::Loss::Where::kSampler, party.post.heard_raw_ns(), tick.raw_ns, 1);
-    const bool goes_on = party.post.killed() && party.starts < kMostStarts;
-    if (trouble_)
-      trouble_(kind_ + " of " + party.post.outcome().message() + (goes_on ? "; another one goes on" : ""));
+    if (!party.post.outcome().ok() && !std::exchange(party.told, true)) Tell(party, tick);
   }
   return std::ranges::all_of(parties_, [](const Party& party) { return party.post.ended(); });
+}
+
+// That a scout is no more.
+void ScoutProbe::Tell(Party& party, const Tick& tick) {
+  std::string what = kind_ + " of " + party.post.outcome().message();
+  Orphaned gap{.since_raw_ns = party.post.heard_raw_ns()};
+  if (end_by_ns_ == 0 && party.post.killed() &&
+      (party.post.begun()->ok() || orphaned_.contains(party.user))) {
+    Orphaned& orphaned = orphaned_[party.user];
+    EndGap(orphaned, tick);
+    if (++orphaned.times <= kMostTimesAnew) {
+      orphaned.again_ns = base::MonotonicNs() + (kAnewAfterNs << (orphaned.times - 1));
+      std::swap(orphaned.since_raw_ns, gap.since_raw_ns);
+      what += " Another is started";
+    } else {
+      what += " It is the last: so many were killed";
+    }
+  }
+  EndGap(gap, tick);
+  if (trouble_) trouble_(what);
 }
 
 // Names first. What finds no room waits, and what comes after it.
@@ -218,6 +236,7 @@ void ScoutProbe::Finish(const Tick& tick) {
     if (const uint64_t left = CountLines(party.lines.samples); left > 0)
       samples_.Lose(format::Loss::Where::kPool, tick.raw_ns, tick.raw_ns, left, party.lines.samples.size());
   }
+  for (auto& [user, orphaned] : orphaned_) EndGap(orphaned, tick);
   parties_.clear();
 }
 

@@ -36,18 +36,24 @@ class ScoutProbe final : public Probe {
 
  private:
   struct Party {
+    uid_t user;
     ScoutPost post;
-    uid_t user = 0;
-    unsigned starts = 1;  // of this user's, with this one
-    ScoutLines lines;     // not yet written
-    bool told = false, replaced = false;
+    ScoutLines lines;  // not yet written
+    bool told = false;
+  };
+  // A user whose scout was killed.
+  struct Orphaned {
+    unsigned times = 0;
+    uint64_t again_ns = 0;      // when another is started; 0: none is to be
+    uint64_t since_raw_ns = 0;  // nobody looks; 0: somebody does
   };
 
   void TakeInNew();
   void TakeIn(uid_t user, const std::vector<NamedPid>& members);
-  base::Result<ScoutPost> Begin(uid_t user, const std::vector<NamedPid>& members);
-  void ReplaceKilled();
   bool Hear(const Tick& tick);
+  void Tell(Party& party, const Tick& tick);
+  void StartAnew(const Tick& tick);
+  void EndGap(Orphaned& orphaned, const Tick& tick);
   void Write(Party& party, const Tick& tick);
 
   const std::string kind_;
@@ -64,6 +70,7 @@ class ScoutProbe final : public Probe {
   std::vector<Party> parties_;
   std::map<uid_t, size_t> party_of_user_;
   std::map<pid_t, size_t> party_of_;
+  std::map<uid_t, Orphaned> orphaned_;
   base::Status refusal_;  // why some user's are left out
   uint64_t begin_by_ns_;
   uint64_t end_by_ns_ = 0;  // 0: it has not been asked to end

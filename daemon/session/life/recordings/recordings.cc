@@ -23,6 +23,7 @@ constexpr uint64_t kStopPatienceNs = 2'000 * kMs;
 constexpr uint64_t kAddPatienceNs = 120'000 * kMs;
 // Several processes begin at one instant, far enough ahead for all of them to know.
 constexpr uint64_t kTogetherNs = 10 * kMs;
+constexpr uint64_t kSettleNs = 1'000 * kMs;  // of verdicts
 constexpr uint64_t kDeathNs = 100 * kMs;
 constexpr size_t kMostKept = 16;  // memory of dead processes, by session
 constexpr char kComing[] = "CANN is loaded, its kinds are about to begin";
@@ -276,8 +277,15 @@ void Recordings::TakeBackWithout(pid_t target) {
   if (take_back_) take_back_(target);
 }
 
-void Recordings::TellVerdicts() const {
-  if (on_verdicts_) on_verdicts_();
+void Recordings::TellVerdicts() {
+  if (on_verdicts_) on_verdicts_(false);
+  if (std::exchange(settles_, true)) return;
+  timers_.After(kSettleNs, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->settles_ = false;
+    if (self->on_verdicts_) self->on_verdicts_(true);
+  });
 }
 
 void Recordings::Stop(std::function<void()> done) {

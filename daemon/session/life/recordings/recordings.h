@@ -57,8 +57,10 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void WhenBegun(std::function<void()> done);
   // Of a kind of a process of Setup::starts, its later programs and its children …
   AgentVerdict VerdictOf(pid_t target, format::Kind kind) const;
-  // … which changes as they come and go, or load what they lacked; told to the latest caller.
-  void OnVerdicts(std::function<void()> changed) { on_verdicts_ = std::move(changed); }
+  // … which changes as they come and go, or load what they lacked; told to the latest caller: at once, and
+  // `settled` a second later, once for all changes in it.
+  using Changed = std::function<void(bool settled)>;
+  void OnVerdicts(Changed changed) { on_verdicts_ = std::move(changed); }
   // Why processes are not recorded.
   std::vector<base::Status> Refusals() const;
   // Called before kinds of a target begin late, which go on with the continuation, and at once for those that
@@ -137,7 +139,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void OnCapabilities(const MemberPtr& member);
   void AddKinds(const MemberPtr& member, std::vector<format::Kind> kinds);
   void TakeBackWithout(pid_t target);
-  void TellVerdicts() const;
+  void TellVerdicts();
   void NoteEnded(const Member& member);
   void NoteOver();
   void NoteBegun(const Member& member, const agent::Ack& ack, uint64_t meant_ns);
@@ -166,7 +168,8 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   std::vector<std::shared_ptr<agent::Peer>> arrived_;  // while it was paused
   std::vector<AgentOutcomes> outcomes_;                // by Setup::starts
   std::vector<std::function<void()>> on_begun_;
-  std::function<void()> on_verdicts_;
+  Changed on_verdicts_;
+  bool settles_ = false;
   MakeWay make_way_;
   std::function<void(pid_t)> take_back_;
   std::set<pid_t> late_targets_;  // with kinds that began late
