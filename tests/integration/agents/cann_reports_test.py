@@ -206,6 +206,28 @@ class CannReportsTest(ReportingTest):
         self.registered(daemon, job.pid)
         return job
 
+    def test_a_profd_that_is_killed(self):
+        """The names of what there was are exported, though its manifest did not know yet that there are any."""
+        daemon = self.daemon_of("910B")
+        output = self.folder / "output"
+        command = [str(harness.RUN), "msprof", f"--output={output}", "--ascendcl=on", sys.executable, str(self.folder / "train.py"), str(output)]
+        msprof = subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.ends_with_the_test(msprof)
+
+        def records():
+            [session] = daemon.ctl("list", "--json").json["sessions"] or [{"kinds": []}]
+            return sum(kind["records"] for kind in session["kinds"] if kind["kind"] == "agent-api")
+
+        harness.wait_until(lambda: records() > 5000, "calls")
+        daemon.kill()
+        [directory] = output.glob("PROF_*")
+        out = self.folder / "exported"
+        exported = daemon.ctl("export", directory, "--format", "csv", "--out", out)
+        self.assertIn(exported.code, (OK, PARTIAL_LOSS), exported)
+        self.assertNotIn("dictionaries do not hold", exported.err)
+        [table] = out.rglob("op_statistic_*.csv")
+        self.assertIn("MatMul", table.read_text())
+
     def test_two_programs(self):
         """Each call is of the program that made it."""
         daemon = self.daemon_of("910")
