@@ -1,0 +1,14 @@
+// Views of all tables of the schema: of a job's rows, or of files that an export wrote.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "client/analyze/model/columns.h"
+#include "client/lake/engine.h"
+
+namespace profd::lake {
+
+base::Status FillFrom(Engine& engine, const analyze::Job& job);
+
+}  // namespace profd::lake
