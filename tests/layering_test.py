@@ -87,7 +87,7 @@ ALLOWED = {
     "client/node": {"base", "libagent/abi", "remote", "client/files", "client/words"},
     "client/hardware": FILES | {"client/files", "client/node", "client/show/screen"},
     "client/fleet": SHOW | {"client/show", "client/node", "remote"},
-    "client/verbs": SHOW | ANSWER | {"client/export/stacks", "client/export/framework", "client/show", "client/node", "client/fleet", "remote"},
+    "client/verbs": SHOW | ANSWER | {"client/lake", "client/files", "client/export/stacks", "client/export/framework", "client/show", "client/node", "client/fleet", "remote"},
     "client/ui": SHOW | ANSWER | {"client/report", "client/show", "client/node"},
     "client/verbs/node": SHOW | {"client/hardware", "client/auto", "client/show", "client/node", "client/ui", "client/verbs"},
     "client/verbs/answers": SHOW | ANSWER | {"client/lake", "client/report", "client/show", "client/node", "client/verbs"},

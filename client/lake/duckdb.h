@@ -40,6 +40,8 @@ enum class Type : int {
   X(close, void, (Handle*))                                              \
   X(free, void, (void*))                                                 \
   X(query, State, (Handle, const char*, Result*))                        \
+  X(extract_statements, uint64_t, (Handle, const char*, Handle*))        \
+  X(destroy_extracted, void, (Handle*))                                  \
   X(destroy_result, void, (Result*))                                     \
   X(result_error, const char*, (Result*))                                \
   X(column_count, uint64_t, (Result*))                                   \

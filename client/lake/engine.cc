@@ -21,7 +21,8 @@ constexpr std::pair<const char*, const char*> kSettings[] = {
 };
 
 Status Failed(const char* why) {
-  return {Code::kInvalidArgument, "SQL: " + client::OneLine(why == nullptr ? "no answer" : why)};
+  const std::string text = why == nullptr ? "no answer" : why;
+  return {Code::kInvalidArgument, "SQL: " + client::OneLine(text.substr(0, text.find('\n')))};
 }
 
 // **Owns:** a result.
@@ -89,8 +90,14 @@ base::Result<Answer> Engine::Ask(const std::string& sql) {
   // In brackets only one that reads has a place: COPY, SET, INSTALL, ATTACH are no queries.
   size_t end = sql.find_last_not_of("; \t\n");
   const std::string one = sql.substr(0, end == std::string::npos ? 0 : end + 1);
+  const std::string asked = "FROM (\n" + one + "\n)";
+  Handle statements = nullptr;
+  const uint64_t count = library_.extract_statements(connection_, asked.c_str(), &statements);
+  library_.destroy_extracted(&statements);
+  if (count > 1)
+    return Status(Code::kInvalidArgument, "SQL: expected one SELECT, and there are more statements");
   Held held(library_);
-  if (library_.query(connection_, ("FROM (\n" + one + "\n)").c_str(), &held.result) != State::kSuccess)
+  if (library_.query(connection_, asked.c_str(), &held.result) != State::kSuccess)
     return Failed(library_.result_error(&held.result));
   Answer answer;
   const uint64_t columns = library_.column_count(&held.result), rows = library_.row_count(&held.result);

@@ -1,5 +1,7 @@
 #include "client/lake/rows.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -123,6 +125,20 @@ class Filler {
 };
 
 }  // namespace
+
+bool IsExported(const std::string& folder) {
+  return access((folder + "/" + std::string(Tables().front().name) + ".parquet").c_str(), F_OK) == 0;
+}
+
+Status ViewsOf(Engine& engine, const std::string& folder) {
+  PROFD_RETURN_IF_ERROR(engine.Lock(folder));
+  for (const TableSchema& table : Tables()) {
+    const std::string name(table.name);
+    PROFD_RETURN_IF_ERROR(engine.Do("CREATE VIEW " + name + " AS FROM read_parquet(" +
+                                    Quoted(folder + "/" + name + ".parquet") + ")"));
+  }
+  return {};
+}
 
 Status FillFrom(Engine& engine, const Job& job) {
   PROFD_RETURN_IF_ERROR(Create(engine));

@@ -9,6 +9,10 @@
 
 namespace profd::lake {
 
+// Of a folder that export --format parquet wrote; false: it is none.
+bool IsExported(const std::string& folder);
+// Locks the engine to it.
+base::Status ViewsOf(Engine& engine, const std::string& folder);
 base::Status FillFrom(Engine& engine, const analyze::Job& job);
 
 }  // namespace profd::lake

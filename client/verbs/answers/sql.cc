@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -85,18 +86,8 @@ base::Result<std::string> QueryOf(const SqlOptions& options) {
                     "': there is no such question; profctl sql --questions shows them");
 }
 
-ExitCode Run(const Context& context, const SqlOptions& options) {
-  if (options.questions) {
-    for (const lake::Question& question : lake::Questions())
-      context.Print(std::string(question.name) + "  " + std::string(question.what) + "\n    " +
-                    std::string(question.sql) + "\n");
-    return ExitCode::kOk;
-  }
-  const auto query = QueryOf(options);
-  if (!query.ok()) return context.Fail(query.status());
-  // Before anything is read, which may take long.
-  auto engine = lake::Engine::Open();
-  if (!engine.ok()) return context.Fail(engine.status());
+// 0 or 7: the tables are there.
+ExitCode Fill(const Context& context, const SqlOptions& options, lake::Engine& engine) {
   AnswerOptions answering;
   answering.recursive = options.recursive;
   auto wishes = ParseAnswer(answering);
@@ -109,16 +100,41 @@ ExitCode Run(const Context& context, const SqlOptions& options) {
   if (!analysis.ok()) return context.Fail(analysis.status());
   for (const analyze::Note& note : (*analysis)->job().notes)
     context.Note((note.where.empty() ? "" : note.where + ": ") + note.text);
-  if (const Status status = lake::FillFrom(**engine, (*analysis)->job()); !status.ok())
+  if (const Status status = lake::FillFrom(engine, (*analysis)->job()); !status.ok())
     return context.Fail(status);
-  if (const Status status = (*engine)->Lock(""); !status.ok()) return context.Fail(status);
+  if (const Status status = engine.Lock(""); !status.ok()) return context.Fail(status);
+  return (*analysis)->is_whole() ? ExitCode::kOk : ExitCode::kPartialLoss;
+}
+
+ExitCode Run(const Context& context, const SqlOptions& options) {
+  if (options.questions) {
+    for (const lake::Question& question : lake::Questions())
+      context.Print(std::string(question.name) + "  " + std::string(question.what) + "\n    " +
+                    std::string(question.sql) + "\n");
+    return ExitCode::kOk;
+  }
+  const auto query = QueryOf(options);
+  if (!query.ok()) return context.Fail(query.status());
+  // Before anything is read, which may take long.
+  auto engine = lake::Engine::Open();
+  if (!engine.ok()) return context.Fail(engine.status());
+  ExitCode code = ExitCode::kOk;
+  if (options.from.size() == 1 && lake::IsExported(options.from.front())) {
+    std::error_code error;
+    const std::string folder = std::filesystem::canonical(options.from.front(), error).string();
+    if (error) return context.Fail(Status(Code::kNotFound, options.from.front() + ": " + error.message()));
+    if (const Status status = lake::ViewsOf(**engine, folder); !status.ok()) return context.Fail(status);
+  } else if (code = Fill(context, options, **engine);
+             code != ExitCode::kOk && code != ExitCode::kPartialLoss) {
+    return code;
+  }
   const auto answer = (*engine)->Ask(*query);
   if (!answer.ok()) {
     const bool is_table = answer.status().message().find("Table with name") != std::string::npos;
     return context.Fail(is_table ? answer.status().In("tables are " + lake::TableNames()) : answer.status());
   }
   context.Print(context.json ? JsonOf(*answer) : options.csv ? CsvOf(*answer) : TextOf(*answer));
-  return (*analysis)->is_whole() ? ExitCode::kOk : ExitCode::kPartialLoss;
+  return code;
 }
 
 Action Define(cli::Arguments arguments) {
@@ -128,7 +144,8 @@ Action Define(cli::Arguments arguments) {
   arguments.Flag("--questions", &asked->questions, "ready queries");
   arguments.Each(
       "--from", [asked](const std::string& given) { asked->from.push_back(given); },
-      "a session, PROF directory, *_ascend_pt folder, database or folder of these; may come again; without "
+      "a session, PROF directory, *_ascend_pt folder, database, folder of these, or what export --format "
+      "parquet wrote; may come again; without "
       "it the session last");
   arguments.Flag("--csv", &asked->csv, "the answer as CSV");
   arguments.Flag("--recursive", &asked->recursive, "recordings of one job lie anywhere below --from");
