@@ -21,7 +21,6 @@
 #include "client/export/read/capture.h"
 #include "client/show/interrupt.h"
 #include "client/show/json.h"
-#include "client/verbs/answers/wishes.h"
 #include "client/verbs/data/cluster.h"
 #include "client/verbs/data/parquet.h"
 #include "client/verbs/directories.h"
@@ -405,7 +404,8 @@ ExitCode RunExport(const Context& context, const ExportArguments& given) {
   if (const Status status = CheckLayout(arguments); !status.ok()) return context.Fail(status);
   if (of_framework) arguments.per_device = true;
   if (arguments.format == "parquet") {
-    const Result<unsigned> threads = ParseThreads(arguments.jobs);
+    const Result<unsigned> threads =
+        arguments.jobs.empty() ? Result<unsigned>(OwnJobs()) : ParseJobs(arguments.jobs);
     return threads.ok() ? ExportParquet(context, arguments, *threads) : context.Fail(threads.status());
   }
   const Result<ExportOptions> options = Parse(arguments);

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "client/analyze/analysis.h"
 #include "client/export/write/output_file.h"
 #include "client/files/temporary_folder.h"
 #include "client/lake/engine.h"
 #include "client/lake/rows.h"
 #include "client/lake/schema.h"
-#include "client/verbs/answers/wishes.h"
 #include "client/verbs/directories.h"
 #include "client/words/text.h"
 
@@ -68,7 +68,7 @@ ExitCode ExportParquet(const Context& context, const ExportArguments& arguments,
   request.judges = false;
   request.recursive = arguments.recursive;
   request.jobs = jobs;
-  const auto analysis = Analyse(request);
+  const auto analysis = analyze::Analysis::Run(request);
   if (!analysis.ok()) return context.Fail(analysis.status());
   for (const analyze::Note& note : (*analysis)->job().notes)
     context.Note((note.where.empty() ? "" : note.where + ": ") + note.text);
