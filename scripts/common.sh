@@ -31,6 +31,17 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# The library of `profctl sql` into build/lake, from the lock file. Without it all else works: one line says why it is not there.
+fetch_lake() {
+  local lock=$root/client/lake/package-lock.json to=$root/build/lake
+  cmp -s "$lock" "$to/package-lock.json" && compgen -G "$to/node_modules/@duckdb/*/libduckdb.so" >/dev/null && return 0
+  command -v npm >/dev/null || { echo "profctl sql is left out: its library comes by npm, which is not installed" >&2; return 0; }
+  mkdir -p "$to"
+  cp "$root/client/lake/package.json" "$lock" "$to/"
+  npm ci --prefix "$to" --ignore-scripts --no-audit --no-fund >"$to/npm.log" 2>&1 ||
+    echo "profctl sql is left out: npm could not fetch its library; $to/npm.log says why" >&2
+}
+
 # build DIR [cmake options…] [-- targets…]: a build from nothing compiles several sources at a time, or file by file where
 # that does not compile (then cmake/unity.py is wrong, not profd); a folder that was configured before goes on as it is
 build() {

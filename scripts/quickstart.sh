@@ -7,6 +7,7 @@ cd "$root"
 
 install_packages
 build_quietly build -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF
+fetch_lake
 
 run=$(mktemp -d /tmp/profd-quickstart.XXXXXX)
 result=$root/out/quickstart
@@ -56,4 +57,5 @@ What it means, and how to record a job of your own: docs/slow-job.md. Next, in t
   profctl analyze $directory --explain 1
   profctl export $directory
   profctl query $directory
+  profctl sql --question top-ops --from $directory
 END

@@ -21,6 +21,7 @@ install_packages postgresql clang-format systemd prometheus python3-grpcio pytho
 unit=OFF labels=(-LE full)
 ((full)) && unit=ON labels=()
 build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON -DPROFD_UNIT_TESTS=$unit
+fetch_lake
 # Nothing is run again: a test that fails now and then has a fault, or profd has. Those that need the machine to themselves
 # are marked so (tests/integration/CMakeLists.txt).
 status=0

@@ -29,6 +29,7 @@
   VERB(Repair)            \
   VERB(Export)            \
   VERB(Query)             \
+  VERB(Sql)               \
   VERB(Analyze)           \
   VERB(Compare)           \
   VERB(Report)            \

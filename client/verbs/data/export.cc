@@ -22,6 +22,7 @@
 #include "client/show/interrupt.h"
 #include "client/show/json.h"
 #include "client/verbs/data/cluster.h"
+#include "client/verbs/data/parquet.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
@@ -359,10 +360,10 @@ Action Define(cli::Arguments arguments) {
             "such")
       .Required();
   arguments
-      .Text(
-          "--format,--type", &wanted->format,
-          "some of chrome,perfetto,csv,json,db,collapsed,pprof, or text (chrome,csv); default chrome,csv,db, "
-          "with --per-device chrome,db, of *_ascend_pt what the job asked for")
+      .Text("--format,--type", &wanted->format,
+            "some of chrome,perfetto,csv,json,db,collapsed,pprof, or text (chrome,csv), or parquet; default "
+            "chrome,csv,db, "
+            "with --per-device chrome,db, of *_ascend_pt what the job asked for")
       .Joined();
   arguments.Text("--out", &wanted->out, "where the outputs go; default: into each DIR");
   arguments.Text("--from", &wanted->from,
@@ -402,6 +403,11 @@ ExitCode RunExport(const Context& context, const ExportArguments& given) {
   const bool of_framework = !arguments.layout.empty();
   if (const Status status = CheckLayout(arguments); !status.ok()) return context.Fail(status);
   if (of_framework) arguments.per_device = true;
+  if (arguments.format == "parquet") {
+    const Result<unsigned> threads =
+        arguments.jobs.empty() ? Result<unsigned>(OwnJobs()) : ParseJobs(arguments.jobs);
+    return threads.ok() ? ExportParquet(context, arguments, *threads) : context.Fail(threads.status());
+  }
   const Result<ExportOptions> options = Parse(arguments);
   if (!options.ok()) return context.Fail(options.status());
   if (arguments.cluster) return ExportCluster(context, arguments.directories, arguments.out, options->jobs);

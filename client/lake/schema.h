@@ -1,0 +1,25 @@
+// Schema v1: the tables, their columns, types, units and meaning, in this one place.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace profd::lake {
+
+struct Column {
+  std::string_view name, type;  // as SQL has it
+  std::string_view meaning;
+};
+struct TableSchema {
+  std::string_view name, row;
+  std::span<const Column> columns;
+};
+// All have the columns of Common() first.
+std::span<const Column> Common();
+std::span<const TableSchema> Tables();
+const TableSchema* FindTable(std::string_view name);
+// "steps, kernels"
+std::string TableNames();
+
+}  // namespace profd::lake

@@ -1,0 +1,161 @@
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/lake/engine.h"
+#include "client/lake/questions.h"
+#include "client/lake/rows.h"
+#include "client/lake/schema.h"
+#include "client/show/screen/table.h"
+#include "client/verbs/answers/wishes.h"
+#include "client/verbs/directories.h"
+#include "client/verbs/verb.h"
+#include "client/words/text.h"
+
+namespace profd::client {
+namespace {
+
+using base::Code;
+using base::Status;
+
+struct SqlOptions {
+  std::string query, question;
+  std::vector<std::string> from;
+  bool questions = false, csv = false, recursive = false;
+};
+
+std::string TextOf(const lake::Answer& answer) {
+  std::vector<std::string> headings;
+  for (const auto& column : answer.columns)
+    headings.push_back((column.is_number ? ">" : "") + OneLine(column.name));
+  Table table(headings);
+  for (const auto& row : answer.rows) {
+    std::vector<Table::Cell> cells;
+    for (const auto& value : row) cells.emplace_back(value ? OneLine(*value) : "NULL");
+    table.Add(std::move(cells));
+  }
+  return table.Text(OwnLook(true));
+}
+
+std::string CsvOf(const lake::Answer& answer) {
+  const auto field = [](const std::string& text) {
+    if (text.find_first_of(",\"\r\n") == text.npos) return text;
+    std::string quoted = "\"";
+    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+    return quoted + "\"";
+  };
+  std::string csv;
+  const char* comma = "";
+  for (const auto& column : answer.columns) csv += std::exchange(comma, ",") + field(column.name);
+  for (const auto& row : answer.rows) {
+    comma = "\n";
+    for (const auto& value : row) csv += std::exchange(comma, ",") + (value ? field(*value) : "");
+  }
+  return csv + "\n";
+}
+
+std::string JsonOf(const lake::Answer& answer) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const auto& row : answer.rows) {
+    auto object = nlohmann::ordered_json::object();
+    for (size_t i = 0; i < row.size(); ++i) {
+      auto& value = object[answer.columns[i].name];
+      if (!row[i]) continue;
+      // A number in JSON, too, but not "inf" and "nan".
+      if (answer.columns[i].is_number) value = nlohmann::ordered_json::parse(*row[i], nullptr, false);
+      if (answer.columns[i].is_truth) value = *row[i] == "true";
+      if (value.is_null() || value.is_discarded()) value = *row[i];
+    }
+    rows.push_back(std::move(object));
+  }
+  return rows.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+base::Result<std::string> QueryOf(const SqlOptions& options) {
+  if (options.question.empty() == options.query.empty())
+    return Status(Code::kInvalidArgument,
+                  "sql: give a query, \"SELECT …\", or --question NAME, one of the two");
+  if (options.question.empty()) return options.query;
+  if (const lake::Question* question = lake::FindQuestion(options.question))
+    return std::string(question->sql);
+  return Status(Code::kInvalidArgument,
+                "--question '" + Excerpt(options.question) +
+                    "': there is no such question; profctl sql --questions shows them");
+}
+
+// 0 or 7: the tables are there.
+ExitCode Fill(const Context& context, const SqlOptions& options, lake::Engine& engine) {
+  AnswerOptions answering;
+  answering.recursive = options.recursive;
+  auto wishes = ParseAnswer(answering);
+  if (!wishes.ok()) return context.Fail(wishes.status());
+  auto paths = WithSessions(context, options.from.empty() ? std::vector<std::string>{"last"} : options.from);
+  if (!paths.ok()) return context.Fail(paths.status());
+  wishes->request.paths = *std::move(paths);
+  wishes->request.judges = false;
+  const auto analysis = Analyse(wishes->request);
+  if (!analysis.ok()) return context.Fail(analysis.status());
+  for (const analyze::Note& note : (*analysis)->job().notes)
+    context.Note((note.where.empty() ? "" : note.where + ": ") + note.text);
+  if (const Status status = lake::FillFrom(engine, (*analysis)->job()); !status.ok())
+    return context.Fail(status);
+  if (const Status status = engine.Lock(""); !status.ok()) return context.Fail(status);
+  return (*analysis)->is_whole() ? ExitCode::kOk : ExitCode::kPartialLoss;
+}
+
+ExitCode Run(const Context& context, const SqlOptions& options) {
+  if (options.questions) {
+    for (const lake::Question& question : lake::Questions())
+      context.Print(std::string(question.name) + "  " + std::string(question.what) + "\n    " +
+                    std::string(question.sql) + "\n");
+    return ExitCode::kOk;
+  }
+  const auto query = QueryOf(options);
+  if (!query.ok()) return context.Fail(query.status());
+  // Before anything is read, which may take long.
+  auto engine = lake::Engine::Open();
+  if (!engine.ok()) return context.Fail(engine.status());
+  ExitCode code = ExitCode::kOk;
+  if (options.from.size() == 1 && lake::IsExported(options.from.front())) {
+    std::error_code error;
+    const std::string folder = std::filesystem::canonical(options.from.front(), error).string();
+    if (error) return context.Fail(Status(Code::kNotFound, options.from.front() + ": " + error.message()));
+    if (const Status status = lake::ViewsOf(**engine, folder); !status.ok()) return context.Fail(status);
+  } else if (code = Fill(context, options, **engine);
+             code != ExitCode::kOk && code != ExitCode::kPartialLoss) {
+    return code;
+  }
+  const auto answer = (*engine)->Ask(*query);
+  if (!answer.ok()) {
+    const bool is_table = answer.status().message().find("Table with name") != std::string::npos;
+    return context.Fail(is_table ? answer.status().In("tables are " + lake::TableNames()) : answer.status());
+  }
+  context.Print(context.json ? JsonOf(*answer) : options.csv ? CsvOf(*answer) : TextOf(*answer));
+  return code;
+}
+
+Action Define(cli::Arguments arguments) {
+  const auto asked = std::make_shared<SqlOptions>();
+  arguments.Text("QUERY", &asked->query, "one SELECT over the tables steps and kernels (docs/lake.md)");
+  arguments.Text("--question", &asked->question, "a ready query instead; --questions has all");
+  arguments.Flag("--questions", &asked->questions, "ready queries");
+  arguments.Each(
+      "--from", [asked](const std::string& given) { asked->from.push_back(given); },
+      "a session, PROF directory, *_ascend_pt folder, database, folder of these, or what export --format "
+      "parquet wrote; may come again; without "
+      "it the session last");
+  arguments.Flag("--csv", &asked->csv, "the answer as CSV");
+  arguments.Flag("--recursive", &asked->recursive, "recordings of one job lie anywhere below --from");
+  return {.run = [asked](const Context& context) { return Run(context, *asked); }};
+}
+
+}  // namespace
+
+namespace verbs {
+Verb Sql() { return {"sql", "answers SQL about steps and kernels of recordings", Reach::kHere, Define}; }
+}  // namespace verbs
+
+}  // namespace profd::client
