@@ -36,11 +36,10 @@ Session::Session(Services services, Setup setup)
       setup_(std::move(setup)),
       perturbations_(std::make_shared<Perturbations>(services_.timers, services_.aside, services_.node,
                                                      setup_.owner, setup_.spec.pids, setup_.plan->devices)) {
-  const auto stands_for_log = [](const AgentStart& start) {
-    return start.reports == agent::Reported::kNothing &&
-           start.kind_index[static_cast<size_t>(format::AgentKind::kKernel)] != kNoKind;
+  const auto tells_of_kernels = [](const AgentStart& start) {
+    return start.kind_index[static_cast<size_t>(format::AgentKind::kKernel)] != kNoKind;
   };
-  if (std::ranges::any_of(setup_.plan->agents, stands_for_log)) {
+  if (std::ranges::any_of(setup_.plan->agents, tells_of_kernels)) {
     perturbations_->ExpectAgents([&agents = services_.agents] {
       std::vector<pid_t> pids;
       for (const auto& peer : agents.All()) pids.push_back(peer->identity().pid);

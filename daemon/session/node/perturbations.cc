@@ -133,8 +133,8 @@ void LookAtChildren(const HostQuestion& question, Sight& sight) {
         {kUnrecorded, who,
          who + ", a child of process " + std::to_string(target_of(facts.pid)) + ", uses device" +
              (several ? "s " : " ") + base::Joined(facts.open_devices, ",") +
-             " without an agent: its kernels are in the task log at best, which makes way for agent-kernel; "
-             "start it as a program of its own (spawn), or record task without agent-kernel"});
+             " without an agent: its kernels are in the log of tasks at best, without names, and nowhere if "
+             "that makes way for agent-kernel; start it as a program of its own (spawn)"});
   }
 }
 

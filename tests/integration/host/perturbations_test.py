@@ -141,8 +141,8 @@ class PerturbationsTest(harness.ProfdTest):
         self.registered(daemon, target.pid)
         harness.wait_until(lambda: int(child) in {one["pid"] for one in daemon.ctl("targets", "--json").json["targets"]},
                            "the child to open the device")
-        for kinds, found in (("task,agent-kernel", [f"process {child}, a child of process {target.pid}, uses device 0 without an agent"]),
-                             ("task,host-pid-cpu", [])):
+        without = [f"process {child}, a child of process {target.pid}, uses device 0 without an agent"]
+        for kinds, found in (("task,agent-kernel", without), ("task,agent-kernel:operators", without), ("task,host-pid-cpu", [])):
             with self.subTest(kinds=kinds):
                 session = daemon.begin("--pid", target.pid, "--devices", "all", "--collect", kinds)["session"]
                 self.looked(daemon, session)  # for the switch that the target has
