@@ -77,7 +77,7 @@ std::string JsonOf(const lake::Answer& answer) {
 base::Result<std::string> QueryOf(const SqlOptions& options) {
   if (options.question.empty() == options.query.empty())
     return Status(Code::kInvalidArgument,
-                  "sql: give a query, \"SELECT …\", or --question NAME, one of the two");
+                  "sql: name one of the two: a query, \"SELECT …\", or --question NAME");
   if (options.question.empty()) return options.query;
   if (const lake::Question* question = lake::FindQuestion(options.question))
     return std::string(question->sql);
