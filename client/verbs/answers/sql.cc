@@ -29,11 +29,13 @@ struct SqlOptions {
 
 std::string TextOf(const lake::Answer& answer) {
   std::vector<std::string> headings;
+  headings.reserve(answer.columns.size());
   for (const auto& column : answer.columns)
     headings.push_back((column.is_number ? ">" : "") + OneLine(column.name));
   Table table(headings);
   for (const auto& row : answer.rows) {
     std::vector<Table::Cell> cells;
+    cells.reserve(row.size());
     for (const auto& value : row) cells.emplace_back(value ? OneLine(*value) : "NULL");
     table.Add(std::move(cells));
   }
