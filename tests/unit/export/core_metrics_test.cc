@@ -60,10 +60,10 @@ TEST(CoreMetrics, EachKindOfCoreShowsWhatItIsForInTablesOfTasks) {
 }
 
 TEST(CoreMetrics, WhatTheNumbersMeanDependsOnTheChip) {
-  EXPECT_EQ(
-      NamesOf(Device(k950, {0x501, 0x301, 0x1, 0x701, 0x202, 0x203, 0x34, 0x35, 0x714}), false,
-              CoreMode::kByTask),
-      (Names{"mac_ratio", "scalar_ratio", "mte1_ratio", "mte2_ratio", "fixpipe_ratio", "icache_miss_rate"}));
+  EXPECT_EQ(NamesOf(Device(k950, {0x501, 0x301, 0x1, 0x701, 0x202, 0x203, 0x34, 0x35, 0x714}), false,
+                    CoreMode::kByTask),
+            (Names{"mac_ratio", "scalar_ratio", "mte1_ratio", "mte2_ratio", "mte3_ratio", "fixpipe_ratio",
+                   "icache_miss_rate"}));
   EXPECT_EQ(NamesOf(Device(k910, {0x501, 0x206}), false, CoreMode::kSampled),
             (Names{"l0c_to_l1_datas(KB)", "0x501"}));
   EXPECT_EQ(NamesOf(Device(k950, {0x206}), false, CoreMode::kSampled), (Names{"ub_write_bw_mte(GB/s)"}));
