@@ -56,6 +56,5 @@ What it means, and how to record a job of your own: docs/slow-job.md. Next, in t
   export PATH=\$PWD/build/bin:\$PATH
   profctl analyze $directory --explain 1
   profctl export $directory
-  profctl query $directory
   profctl sql --question top-ops --from $directory
 END
