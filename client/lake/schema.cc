@@ -41,13 +41,6 @@ constexpr TableSchema kTables[] = {
 std::span<const Column> Common() { return kCommon; }
 std::span<const TableSchema> Tables() { return kTables; }
 
-const TableSchema* FindTable(std::string_view name) {
-  for (const TableSchema& table : kTables) {
-    if (table.name == name) return &table;
-  }
-  return nullptr;
-}
-
 std::string TableNames() {
   std::string names;
   for (const TableSchema& table : kTables) names.append(names.empty() ? "" : ", ").append(table.name);

@@ -18,7 +18,6 @@ struct TableSchema {
 // All have the columns of Common() first.
 std::span<const Column> Common();
 std::span<const TableSchema> Tables();
-const TableSchema* FindTable(std::string_view name);
 // "steps, kernels"
 std::string TableNames();
 

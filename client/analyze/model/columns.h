@@ -195,6 +195,8 @@ struct Rank {
 struct Note {
   std::string where, text;
   bool lost = false;  // some data could not be used: exit code 7
+  // "DIR: what is to be said"
+  std::string Line() const { return (where.empty() ? "" : where + ": ") + text; }
   auto operator<=>(const Note&) const = default;
 };
 

@@ -180,8 +180,7 @@ std::string ComparisonText(const Comparison& comparison, const Runs& base, const
   for (const Runs* runs : {&base, &now}) {
     for (const auto& run : *runs) {
       for (const Note& note : run->job().notes) {
-        if (note.lost)
-          text += OneLine("note: " + (note.where.empty() ? "" : note.where + ": ") + note.text) + "\n";
+        if (note.lost) text += OneLine("note: " + note.Line()) + "\n";
       }
     }
   }

@@ -52,8 +52,7 @@ ExitCode Report(const Context& context, const AnalyzeOptions& options, AnswerWis
   std::vector<analyze::Table> tables;
   tables.reserve(reports.size());
   for (const analyze::Report* report : reports) tables.push_back(report->make(**analysis));
-  for (const analyze::Note& note : (*analysis)->job().notes)
-    context.Note((note.where.empty() ? "" : note.where + ": ") + note.text);
+  for (const analyze::Note& note : (*analysis)->job().notes) context.Note(note.Line());
   if (!options.csv.empty()) {
     for (const analyze::Table& table : tables) {
       const std::string path = options.csv + "/" + table.name + ".csv";

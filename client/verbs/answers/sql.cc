@@ -100,8 +100,7 @@ ExitCode Fill(const Context& context, const SqlOptions& options, lake::Engine& e
   wishes->request.judges = false;
   const auto analysis = Analyse(wishes->request);
   if (!analysis.ok()) return context.Fail(analysis.status());
-  for (const analyze::Note& note : (*analysis)->job().notes)
-    context.Note((note.where.empty() ? "" : note.where + ": ") + note.text);
+  for (const analyze::Note& note : (*analysis)->job().notes) context.Note(note.Line());
   if (const Status status = lake::FillFrom(engine, (*analysis)->job()); !status.ok())
     return context.Fail(status);
   if (const Status status = engine.Lock(""); !status.ok()) return context.Fail(status);

@@ -39,8 +39,7 @@ ExitCode ExportCluster(const Context& context, const std::vector<std::string>& g
   request.judges = false;
   const auto analysis = analyze::Analysis::Run(std::move(request));
   if (!analysis.ok()) return context.Fail(analysis.status());
-  for (const analyze::Note& note : (*analysis)->job().notes)
-    context.Note((note.where.empty() ? "" : note.where + ": ") + note.text);
+  for (const analyze::Note& note : (*analysis)->job().notes) context.Note(note.Line());
   NoteWindows(context, (*analysis)->job());
   const auto files = analyze::WriteClusterOutput(**analysis, out);
   if (!files.ok()) return context.Fail(files.status());

@@ -70,8 +70,7 @@ ExitCode ExportParquet(const Context& context, const ExportArguments& arguments,
   request.jobs = jobs;
   const auto analysis = analyze::Analysis::Run(request);
   if (!analysis.ok()) return context.Fail(analysis.status());
-  for (const analyze::Note& note : (*analysis)->job().notes)
-    context.Note((note.where.empty() ? "" : note.where + ": ") + note.text);
+  for (const analyze::Note& note : (*analysis)->job().notes) context.Note(note.Line());
   auto folder = TemporaryFolder::Make("parquet");
   if (!folder.ok()) return context.Fail(folder.status());
   Status status = lake::FillFrom(**engine, (*analysis)->job());
