@@ -188,8 +188,8 @@ constexpr Option kOptions[] = {
      .values = kOffByDefault,
      .needs = "task-time=l0",
      .standing = Standing::kImpossible,
-     .because = "the file is the vendor's own; shapes of operators come with task-time and ascendcl, at "
-                "every level"},
+     .because = "at l0 the agent records no operators; their shapes come with --task-time=on, l1, l2 and "
+                "l3"},
     {.name = "task-tsfw",
      .rows = "F-032",
      .about = "firmware of the task scheduler",
@@ -201,8 +201,8 @@ constexpr Option kOptions[] = {
      .before = "on:firmware",
      .standing = Standing::kDifferent,
      .because =
-         "in the vendor's file, for its parser; profctl export passes it over. Not beside an agent that "
-         "records kernels"},
+         "in the vendor's file, for its parser; profctl export passes it over. Not where MSPTI records "
+         "kernels: the log gives way to it"},
     {.name = "task-block",
      .rows = "F-033",
      .about = "blocks of tasks",
@@ -214,8 +214,9 @@ constexpr Option kOptions[] = {
      .what = "task",
      .before = "all:blocks on:few-blocks",
      .standing = Standing::kDifferent,
-     .because = "in the vendor's file, for its parser; profctl export passes them over. Not beside an agent "
-                "that records kernels"},
+     .because =
+         "in the vendor's file, for its parser; profctl export passes them over. Not where MSPTI records "
+         "kernels: the log gives way to it"},
     {.name = "optype",
      .rows = "F-034",
      .about = "types of operators for task-block",

@@ -191,11 +191,7 @@ void* Run(void*) {
 }  // namespace
 
 void StartAttachThread(int grace_ms) {
-  if (g_started.exchange(true)) {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(Own(kAttachWakeFd).get(), &one, sizeof(one));
-    return;
-  }
+  if (g_started.exchange(true)) return WakeAttachThread();
   if (!ReadAddress()) return;
   Own(kAttachWakeFd).Take(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   g_grace_ms = grace_ms;

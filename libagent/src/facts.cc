@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "libagent/abi/lane.h"
 #include "libagent/src/mspti/library.h"
+#include "libagent/src/mspti/source.h"
 #include "libagent/src/process.h"
 #include "libagent/src/tables/clock.h"
 
@@ -198,7 +199,9 @@ void ReadCapabilities(Message* message) {
   }
   // No kind: where it stands for them, profd knows.
   profd_v1_AgentCapability* capability = AddCapability(message, "reports");
-  const mspti::Outlook outlook = mspti::OutlookForReports();
+  const char* const ended = mspti::WhyHasEnded();
+  const mspti::Outlook outlook =
+      ended != nullptr ? mspti::Outlook{false, false, ended} : mspti::OutlookForReports();
   capability->available = outlook.available;
   capability->later = outlook.later;
   CopyText(capability->reason, sizeof(capability->reason), outlook.why, strlen(outlook.why));

@@ -548,4 +548,12 @@ void OwnFd::Close() {
 
 OwnFd& Own(OwnFdName name) { return g_fds[name]; }
 
+// Not write(): the program may have put its own in its place.
+void WakeAttachThread() {
+  const int before = errno;
+  const uint64_t one = 1;
+  ::syscall(SYS_write, Own(kAttachWakeFd).get(), &one, sizeof(one));
+  errno = before;
+}
+
 }  // namespace profd::agent

@@ -78,5 +78,7 @@ class OwnFd {
 // Those the attach thread opens.
 enum OwnFdName { kDoorFd, kStreamFd, kInotifyFd, kAttachWakeFd, kLaneWakeFd, kMsptiWakeFd, kOwnFds };
 OwnFd& Own(OwnFdName name);
+// There is something for it to look at. Leaves errno as it is. **Thread:** any.
+void WakeAttachThread();
 
 }  // namespace profd::agent

@@ -126,6 +126,8 @@ bool Recorder::Advance() {
   ReportSteps();
   LookForLibraries();
   if (adding_id_ != 0) FinishAdding();
+  // After the word that they had begun.
+  if (adding_id_ == 0 && mspti::HasJustEnded() && !Describe()) broken_ = true;
   return stream_.Advance() && !broken_;
 }
 

@@ -1,9 +1,5 @@
 #include "libagent/src/steps.h"
 
-#include <errno.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 
@@ -32,10 +28,7 @@ uint32_t g_event_count;
 void Tell(const StepEvent& event) {
   if (g_event_count == kMaxEvents) return;
   g_events[(g_first_event + g_event_count++) % kMaxEvents] = event;
-  const int before = errno;
-  const uint64_t one = 1;
-  ::syscall(SYS_write, Own(kAttachWakeFd).get(), &one, sizeof(one));
-  errno = before;
+  WakeAttachThread();
 }
 
 // The loop may count in strides that meet no multiple: the first step from there on, then.

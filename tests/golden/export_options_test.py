@@ -352,7 +352,7 @@ class ExportOptions(unittest.TestCase):
         done = self.export("--format", "csv,db,chrome,perfetto", "--kinds", "step-trace")
         self.assertEqual(done.returncode, 0, done)
         self.assertIn("note: 1 task, range or iteration is cut by the begin or the end of the recording", done.stdout)
-        self.assertIn("ts_track.data: 2 records of the scheduler's other kinds, which are not used\n", done.stdout)
+        self.assertIn("ts_track.data: 2 records of the scheduler that are no steps of models, which the export does not use\n", done.stdout)
         notes = json.loads(self.export("--kinds", "step-trace", "--json").stdout)["directories"][0]["notes"]
         self.assertIn("device_0/data/ts_track.data: 1 iteration that has no end", notes)
         (path,) = glob.glob(self.out + "/*/step_trace_*.csv")

@@ -82,6 +82,8 @@ class Opener {
       auto manifest = format::ParseManifest(*text);
       if (manifest.ok()) {
         capture_.manifest = std::move(manifest).value();
+        for (const std::string& reason : capture_.manifest->degraded)
+          report_.Note("degraded while it was recorded: " + reason);
       } else {
         Skip(capture_.own_folder + "/" + format::kManifestFile, manifest.status().message());
       }

@@ -228,6 +228,7 @@ StartOptions SessionOf(const Given& given) {
 }
 
 ExitCode Conclude(const Context& context, const Given& given, const v1::SessionInfo& session, ExitCode code) {
+  for (const std::string& reason : session.degraded()) context.Note("degraded: " + OneLine(reason));
   if (session.directories().empty()) return code;
   context.Print("Profiling finished.\n");
   for (const std::string& directory : session.directories())

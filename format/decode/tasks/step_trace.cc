@@ -60,7 +60,7 @@ class StepTrace : public Decoder {
     ++records_;
     if (head.kind != static_cast<uint8_t>(TsTrackKind::kStepTrace) ||
         head.size != sizeof(TsStepTraceRecord)) {
-      return Ignore("of the scheduler's other kinds, which are not used");
+      return Ignore("of the scheduler that are no steps of models, which the export does not use");
     }
     auto record = Load<TsStepTraceRecord>(data);
     if (is_950_) record.tag = Load<TsStepTraceRecord950>(data).tag;

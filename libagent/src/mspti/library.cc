@@ -107,10 +107,15 @@ const char* LoadRouter(Library* library) {
   return nullptr;
 }
 
-bool IsMsptiLoaded() {
+const char* WhyMsptiReceives() {
   Listed listed;
   ::dl_iterate_phdr(NoteLoaded, &listed);
-  return listed.library;
+  if (!listed.library) return nullptr;
+  return IsPreloaded()
+             ? "MSPTI is loaded in this process and receives what CANN reports: start it without "
+               "LD_PRELOAD=libmspti.so"
+             : "MSPTI was loaded in this process, by the program or for a recording before, and receives "
+               "what CANN reports until the process ends";
 }
 
 bool IsCollecting(Library* library) {
@@ -167,7 +172,7 @@ Outlook OutlookFor(bool needs_preload) {
 Outlook OutlookForReports() {
   if (const char* why = WhyNever()) return {false, false, why};
   const Listed& listed = LookAtList();
-  if (listed.library) return {false, false, kMsptiReceives};
+  if (listed.library) return {false, false, WhyMsptiReceives()};
   if (!listed.router) return {true, true, kNotYet};
   return {true, false, ""};
 }

@@ -38,9 +38,6 @@ inline constexpr char kNotYet[] = "CANN is not loaded yet";
 // Why memory kinds are missing in a program that the library was loaded into later; before a recording as in
 // it.
 inline constexpr char kNeedsPreload[] = "needs a start with LD_PRELOAD=libmspti.so";
-// Why reports are not taken: there is one receiver, and the library is it from when it is loaded.
-inline constexpr char kMsptiReceives[] =
-    "MSPTI is loaded in this process and receives what CANN reports: start it without LD_PRELOAD=libmspti.so";
 // Why this process can never have MSPTI; nullptr: it has it, or may still get it. **Thread:** any.
 const char* WhyNever();
 // Whether CANN is among what is loaded. The library ends a process where it is not. A look at the loader's
@@ -49,7 +46,9 @@ const char* WhyNever();
 bool IsCannLoaded();
 // Finds what reports are taken by without MSPTI. nullptr, or why not. **Thread:** any.
 const char* LoadRouter(Library* library);
-bool IsMsptiLoaded();
+// Why reports are not taken: there is one receiver, and the library is it from when it is loaded. nullptr: it
+// is not loaded.
+const char* WhyMsptiReceives();
 // Looks for the collector, too, if it was not loaded before.
 bool IsCollecting(Library* library);
 // Loads the library for the rest of the process's life. nullptr, or why not. Waits for the loader, which the

@@ -250,7 +250,7 @@ Taken Take(Receiver what, F receiver) {
 
 const char* Reports::Begin(uint32_t kinds, const From& from, int wake) {
   if (const char* why = LoadRouter(&library_)) return why;
-  if (IsMsptiLoaded()) return kMsptiReceives;
+  if (const char* why = WhyMsptiReceives()) return why;
   if (IsCollecting(&library_)) return "the vendor's collector records this process";
   if (!g_numbers.Map()) return "no memory for what CANN reports";
   constexpr uint32_t kAcl = 1, kRuntime = 4;  // CallLevels of proto/profd/v1/agent.proto
@@ -302,7 +302,7 @@ void Reports::LookAtTexts() {
 
 const char* Reports::Look() {
   if (!taken_) return nullptr;
-  if (IsMsptiLoaded()) {
+  if (WhyMsptiReceives() != nullptr) {
     // It has put its own receivers in the place of some of ours, and may of all: none is touched any more.
     // Ours stay behind and take nothing.
     taken_ = false;

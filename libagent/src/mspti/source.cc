@@ -47,6 +47,7 @@ std::atomic<pid_t> g_pid;  // whose worker
 uint32_t g_kinds;
 From g_from;
 std::atomic<const char*> g_handed_over;  // to whom; nullptr: to nobody
+std::atomic<bool> g_untold;              // nobody has asked since
 bool g_any;
 MissingKinds g_missing;
 
@@ -287,7 +288,12 @@ void RunReports() {
   if (!g_exit_handler.exchange(true)) ::on_exit(BeforeExit, nullptr);
   g_state.store(kRunning, std::memory_order_release);
   const auto look = [&reports] {
-    if (const char* const to = reports.Look()) g_handed_over.store(to, std::memory_order_relaxed);
+    const char* const to = reports.Look();
+    if (to == nullptr) return;
+    g_handed_over.store(to, std::memory_order_relaxed);
+    // The program may end before anybody stops the recording.
+    g_untold.store(true, std::memory_order_release);
+    WakeAttachThread();
   };
   while (!g_stop.load(std::memory_order_acquire) && !g_exiting.load(std::memory_order_acquire)) {
     look();
@@ -382,6 +388,10 @@ bool Stop() {
 }
 
 const char* WhyEnded() { return g_handed_over.exchange(nullptr, std::memory_order_relaxed); }
+
+const char* WhyHasEnded() { return g_handed_over.load(std::memory_order_relaxed); }
+
+bool HasJustEnded() { return g_untold.exchange(false, std::memory_order_acquire); }
 
 void ResetAfterFork() {
   g_state.store(kIdle, std::memory_order_relaxed);

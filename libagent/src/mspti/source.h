@@ -48,6 +48,10 @@ bool IsReady();
 bool Stop();
 // Why kinds of the recording that was stopped last had ended before; nullptr: they had not.
 const char* WhyEnded();
+// The same, before it is stopped.
+const char* WhyHasEnded();
+// Whether they have ended since the last call. The attach thread is woken when they do.
+bool HasJustEnded();
 
 void ResetAfterFork();
 

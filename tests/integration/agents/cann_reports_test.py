@@ -14,7 +14,7 @@ import unittest
 
 import harness
 import own_folder
-from cann_reports import WHILE_ASKED, ReportingTest
+from cann_reports import LOADS_BOTH, LOADS_MSPTI, WHILE_ASKED, ReportingTest
 from harness import OK, PARTIAL_LOSS, PARTLY_STARTED, USAGE
 
 
@@ -157,8 +157,28 @@ class CannReportsTest(ReportingTest):
         # From now on MSPTI stands in for what it receives.
         session = daemon.begin("--pid", job.pid, "--task-time=l2")
         harness.wait_until(lambda: kernels()["verdict"] == "started" and kernels()["records"] > 0, "kernels of MSPTI")
-        self.assertRegex(kernels()["reason"], "from MSPTI, without parts of collectives and attributes of operators: MSPTI is loaded")
+        self.assertRegex(kernels()["reason"], "from MSPTI, without parts of collectives and attributes of operators: MSPTI was loaded .* by the program or for a recording before")
         daemon.end(session["session"])
+
+    def test_mspti_that_is_loaded_before_the_program_ends(self):
+        """Nobody stops the recording of that program, and yet it is said."""
+        daemon = self.daemon_of("910B")
+        result = self.msprof("--ascendcl=on", command=[sys.executable, "-c", LOADS_MSPTI, str(self.folder / "output")])
+        self.assertEqual(result.code, PARTIAL_LOSS, result)
+        self.assertEqual(result.err.count("MSPTI was loaded: what CANN reported from then on is MSPTI's"), 1, result)
+        self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
+
+    def test_mspti_that_comes_with_cann(self):
+        """Whether it is the receiver before the agent is or after it: it is said, and nothing waits for ever."""
+        for chip in ("910B", "310P"):
+            with self.subTest(chip=chip):
+                daemon = self.daemon_of(chip)
+                result = self.msprof("--ascendcl=on", command=[sys.executable, "-c", LOADS_BOTH, str(self.folder / "output")])
+                self.assertIn(result.code, (PARTIAL_LOSS, PARTLY_STARTED), result)
+                self.assertIn("MSPTI was loaded", result.err)
+                for kind in own_folder.manifest(self.directory)["kinds"]:
+                    self.assertNotIn("never began", kind["reason"])
+                self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
 
     def test_a_receiver_that_is_there_is_left_alone(self):
         """There is one receiver in a process: neither MSPTI nor the vendor's collector is displaced."""

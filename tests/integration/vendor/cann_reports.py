@@ -28,6 +28,16 @@ def settled():
                for kind in json.loads(path.read_text())['kinds'])
 while time.time() < end and not settled(): time.sleep(0.05)
 """
+# … and loads MSPTI then, which receives the reports from there on, and ends by itself.
+LOADS_MSPTI = PROGRAM + """
+ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/libmspti.so')
+time.sleep(1)  # for the agent's next look, four times a second
+"""
+# Loads both at once.
+LOADS_BOTH = PROGRAM.split("def stored")[0] + """
+ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/libmspti.so')
+time.sleep(2)  # as above
+"""
 SIM = "devices: 2\nchip: {chip}\nscenario: {{step_ms: 40}}\nmspti: {{auto: true{more}}}\n"
 
 

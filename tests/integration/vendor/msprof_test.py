@@ -372,9 +372,10 @@ class MsprofTest(harness.ProfdTest):
                 self.went(result)
                 self.assertNotIn("nothing could be started", result.err)
                 # A child of the shell comes when it loads CANN: nobody knows what it reported before. So may others, if they are slow.
-                self.assertRegex(result.err, "--ascendcl.*: began after CANN was loaded: " +
-                                 ("what came before is missing" if command[1] == waits else
-                                  r"(at most \d+ ms of it are|what came before is) missing"))
+                self.assertRegex(result.err, "--ascendcl.*: CANN was loaded " +
+                                 ("before: what it did before the recording" if command[1] == waits else
+                                  r"(up to \d+ ms before: what it did in that time|before: what it did before the recording)") +
+                                 " is missing")
                 directory = self.saved(result)
                 [calls] = directory.glob("mindstudio_profiler_output/api_statistic_*.csv")
                 with calls.open(encoding="utf-8", newline="") as file:

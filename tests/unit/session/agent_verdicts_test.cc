@@ -73,11 +73,11 @@ TEST(AgentVerdicts, WhatBeganLateSaysWhatItLacks) {
   const auto late = Said(kNothing);
   late->late = {Kind::kAgentKernel, Kind::kAgentApi};
   EXPECT_EQ(Judged(Kind::kAgentKernel, {late}),
-            "started: began after CANN was loaded: what came before is missing")
+            "started: CANN was loaded before: what it did before the recording is missing")
       << "of an agent that does not say for how long";
   late->missed_ns = 12'000'001;
   EXPECT_EQ(Judged(Kind::kAgentApi, {late}),
-            "started: began after CANN was loaded: at most 13 ms of it are missing");
+            "started: CANN was loaded up to 13 ms before: what it did in that time is missing");
   EXPECT_EQ(Judged(Kind::kAgentMark, {late}), "started: ");
 }
 

@@ -22,9 +22,9 @@ AgentVerdict Pending(const std::string& why, bool over) {
 // A kind that began when CANN was there already.
 std::string Missed(const AgentOutcome& outcome) {
   constexpr uint64_t kMs = 1'000'000;
-  if (outcome.missed_ns == 0) return "began after CANN was loaded: what came before is missing";
-  return "began after CANN was loaded: at most " + std::to_string((outcome.missed_ns + kMs - 1) / kMs) +
-         " ms of it are missing";
+  if (outcome.missed_ns == 0) return "CANN was loaded before: what it did before the recording is missing";
+  return "CANN was loaded up to " + std::to_string((outcome.missed_ns + kMs - 1) / kMs) +
+         " ms before: what it did in that time is missing";
 }
 
 AgentVerdict JudgeOne(format::Kind kind, const AgentOutcome& outcome) {

@@ -199,14 +199,32 @@ void Recordings::NoteArmed(Member& member, const agent::Ack& ack) {
                                              " could not be made ready to record: " + ack.status.message()});
 }
 
+// Of those, the kinds that it records.
+std::vector<format::Kind> Recordings::ReportedKinds(const Member& member) const {
+  const AgentStart& start = setup_.starts[member.start];
+  std::vector<format::Kind> reported;
+  if (start.reports == agent::Reported::kNothing || !member.armed) return reported;
+  std::ranges::copy_if(start.kinds, std::back_inserter(reported), [&](format::Kind kind) {
+    return IsFromMspti(kind) && std::ranges::count(member.outcome->missing, kind, &agent::Missing::kind) == 0;
+  });
+  return reported;
+}
+
 // One that came with CANN loaded reported already, to nobody.
 void Recordings::NoteReportsBefore(Member& member) {
-  const AgentStart& start = setup_.starts[member.start];
-  if (start.reports == agent::Reported::kNothing || !member.armed) return;
-  for (const format::Kind kind : start.kinds) {
-    if (IsFromMspti(kind) && std::ranges::count(member.outcome->missing, kind, &agent::Missing::kind) == 0)
-      member.outcome->late.push_back(kind);
-  }
+  std::ranges::copy(ReportedKinds(member), std::back_inserter(member.outcome->late));
+}
+
+// What it reports goes to somebody else from now on. Told when it happens: the program may end before it is
+// stopped.
+void Recordings::NoteHandedOver(Member& member) {
+  const agent::Capability* const reports = FindReports(member.peer->hello().capabilities);
+  if (reports == nullptr || reports->available || reports->later || ReportedKinds(member).empty()) return;
+  if (!std::exchange(member.handed_over, true)) TellHandedOver(member, reports->reason);
+}
+
+void Recordings::TellHandedOver(const Member& member, const std::string& to) {
+  Trouble("process " + std::to_string(member.peer->identity().pid) + ": " + to);
 }
 
 void Recordings::NoteFailed(Member& member, Status status) {
@@ -232,11 +250,13 @@ void Recordings::OnLateKinds(MakeWay make_way, std::function<void(pid_t)> take_b
 // What some of its kinds waited for has come.
 void Recordings::OnCapabilities(const MemberPtr& member) {
   if (member->ended || !member->armed || paused_) return;
+  NoteHandedOver(*member);
   std::vector<format::Kind> kinds = PendingKinds(*member->outcome, setup_.starts[member->start].kinds);
-  if (kinds.empty()) return;
+  if (kinds.empty() || std::exchange(member->adding, true)) return;
   auto add = [weak = weak_from_this(), member, kinds = std::move(kinds)] {
-    if (const auto self = weak.lock(); self && !member->ended && !self->paused_)
-      self->AddKinds(member, kinds);
+    const auto self = weak.lock();
+    if (self && !member->ended && !self->paused_) return self->AddKinds(member, kinds);
+    member->adding = false;
   };
   for (agent::Missing& one : member->outcome->missing) {
     if (one.later) one.why = kComing;
@@ -254,6 +274,7 @@ void Recordings::AddKinds(const MemberPtr& member, std::vector<format::Kind> kin
   agent::AddKinds add{kinds};
   member->peer->Send(std::move(add), kAddPatienceNs,
                      [self = shared_from_this(), member, kinds = std::move(kinds)](const agent::Ack& ack) {
+                       member->adding = false;
                        if (member->ended) return;
                        member->outcome->missing = ack.missing;
                        if (ack.status.ok()) {
@@ -347,8 +368,10 @@ void Recordings::End(const MemberPtr& member, const std::string& why, std::funct
 
 void Recordings::NoteStopped(const Member& member, const agent::Ack& ack) {
   if (ack.status.ok() || member.peer->gone()) return;
-  if (ack.status.code() == Code::kAborted)
-    return Trouble("process " + std::to_string(member.peer->identity().pid) + ": " + ack.status.message());
+  if (ack.status.code() == Code::kAborted) {
+    if (!member.handed_over) TellHandedOver(member, ack.status.message());
+    return;
+  }
   Trouble("process " + std::to_string(member.peer->identity().pid) +
           " did not acknowledge the end of its recording: " + ack.status.message());
 }

@@ -122,6 +122,8 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
     bool ended = false;  // being stopped, or gone
     std::vector<std::function<void()>> on_ended;
     bool steps_done = false;
+    bool adding = false;       // its agent has not answered AddKinds yet
+    bool handed_over = false;  // somebody else receives what CANN reports
     std::shared_ptr<AgentOutcome> outcome;
   };
   using MemberPtr = std::shared_ptr<Member>;
@@ -137,6 +139,9 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   static void NoteFailed(Member& member, base::Status status);
   static void NoteGone(AgentOutcome& outcome);
   void OnCapabilities(const MemberPtr& member);
+  std::vector<format::Kind> ReportedKinds(const Member& member) const;
+  void NoteHandedOver(Member& member);
+  void TellHandedOver(const Member& member, const std::string& to);
   void AddKinds(const MemberPtr& member, std::vector<format::Kind> kinds);
   void TakeBackWithout(pid_t target);
   void TellVerdicts();
