@@ -40,7 +40,7 @@ void CsvCores::Find(const CaptureFacts& facts, bool vendor_compatible) {
       events_[vector] = vector ? side.aiv_events : side.aic_events;
       metrics_[vector] = CoreMetricsOf(side, vector, CoreMode::kByTask);
     }
-    has_pipes_ = std::ranges::any_of(metrics_[0], &CoreMetric::is_pipe);
+    knows_cubes_ = std::ranges::count(metrics_[0], "mac_ratio", &CoreMetric::name) > 0;
     return;
   }
 }
@@ -57,7 +57,7 @@ std::string CsvCores::Header() const {
       header += "," + core + metric.name;
     }
   }
-  return has_pipes_ ? header + ",cube_utilization(%)" : header;
+  return knows_cubes_ ? header + ",cube_utilization(%)" : header;
 }
 
 const format::TaskCounters::Core* CsvCores::Counted(const format::SideFacts* side,
@@ -75,12 +75,9 @@ void CsvCores::Write(CsvFile* csv, const format::SideFacts* side, const format::
   for (const bool vector : {false, true}) {
     const format::TaskCounters::Core* const core = Counted(side, counters, vector);
     if (core == nullptr) {
-      csv->Na();
-      csv->Na();
-      for (const CoreMetric& metric : metrics_[vector]) {
-        if (metric.is_pipe) csv->Na();
-        csv->Na();
-      }
+      const size_t times = std::ranges::count(metrics_[vector], true, &CoreMetric::is_pipe);
+      const bool zeros = vendor_compatible_ && Counted(side, counters, !vector) != nullptr;
+      for (size_t i = 2 + times + metrics_[vector].size(); i > 0; --i) zeros ? csv->Int(0) : csv->Na();
       continue;
     }
     const auto cycles = static_cast<double>(core->cycles);
@@ -95,7 +92,7 @@ void CsvCores::Write(CsvFile* csv, const format::SideFacts* side, const format::
     }
     if (!vector) cube_cycles = cycles;
   }
-  if (has_pipes_) Number(csv, Utilization(side, cube_cycles, us), 3);
+  if (knows_cubes_) Number(csv, Utilization(side, cube_cycles, us), 3);
 }
 
 // Of the core that ran.
@@ -118,7 +115,7 @@ void CsvCores::WriteOne(CsvFile* csv, const format::SideFacts* side, const forma
     Number(csv, value, 6);
   }
   const bool counts = !vector || vendor_compatible_;
-  if (has_pipes_) Number(csv, counts ? Utilization(side, cycles, us) : format::kNoValue, 3);
+  if (knows_cubes_) Number(csv, counts ? Utilization(side, cycles, us) : format::kNoValue, 3);
 }
 
 bool CsvCores::IsShown(const CoreMetric& metric) const {

@@ -31,9 +31,9 @@ class CsvCores {
   bool IsShown(const CoreMetric& metric) const;
 
   bool any_ = false, vendor_compatible_ = false;
-  bool apart_ = false;      // AI cores and vector cores have columns of their own
-  bool has_both_ = false;   // … and else there may be both all the same
-  bool has_pipes_ = false;  // of AI cores
+  bool apart_ = false;        // AI cores and vector cores have columns of their own
+  bool has_both_ = false;     // … and else there may be both all the same
+  bool knows_cubes_ = false;  // of AI cores
   std::vector<uint32_t> events_[2];
   std::vector<CoreMetric> metrics_[2];
 };

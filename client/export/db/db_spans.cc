@@ -143,7 +143,8 @@ void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskC
     };
     add("total_time", busy_ns);
     for (const CoreMetric& metric : known->second) {
-      if (!metric.is_of_core && !options_.vendor_compatible) continue;
+      const bool is_in_vendors = metric.what != CoreMetric::What::kBound;
+      if (options_.vendor_compatible ? !is_in_vendors : !metric.is_of_core) continue;
       const double value = metric.Value({static_cast<double>(core.cycles), mhz, events});
       if (metric.is_pipe) add(metric.TimeName(), busy_ns * value);
       add(metric.name, value);

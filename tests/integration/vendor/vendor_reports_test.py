@@ -102,7 +102,9 @@ class VendorReportsTest(ReportingTest):
 
                 if chip == "310":  # it makes no table of its operators, and one of the calls of one iteration
                     continue
-                ours, other = (operators(self.rows(directory, "op_summary")) for directory in (self.directory, theirs))
+                tables = [self.rows(directory, "op_summary") for directory in (self.directory, theirs)]
+                self.assertEqual(*(list(table[0]) for table in tables))  # columns
+                ours, other = map(operators, tables)
                 self.assertGreater(sum(other.values()), 3000)
                 self.assertEqual((ours - other, other - ours), (collections.Counter(), collections.Counter()))
 

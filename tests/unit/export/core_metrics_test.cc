@@ -73,8 +73,8 @@ TEST(CoreMetrics, PairsThatMakeOneFigureNeedBoth) {
   EXPECT_EQ(NamesOf(Device(k910, {0x54, 0x416}), false, CoreMode::kSampled), (Names{"0x54", "0x416"}));
   EXPECT_EQ(
       NamesOf(Device(k310P, {0x12c, 0x49, 0x4a, 0x9, 0x302, 0xc, 0xd, 0x303}), false, CoreMode::kByTask),
-      (Names{"vec_exe_ratio", "mac_exe_ratio", "scalar_ratio", "mte1_ratio", "mte2_ratio", "mte3_ratio",
-             "fixpipe_ratio"}));
+      (Names{"vec_exe_ratio", "mac_exe_ratio", "scalar_exe_ratio", "mte1_exe_ratio", "mte2_exe_ratio",
+             "mte3_exe_ratio", "fixpipe_exe_ratio", "memory_bound"}));
 }
 
 TEST(CoreMetrics, ValuesAsTheAnalyserComputesThem) {
@@ -111,6 +111,9 @@ TEST(CoreMetrics, ValuesAsTheAnalyserComputesThem) {
 
   const format::SideFacts bound = Device(k910, {0x8, 0xa, 0xc});
   EXPECT_DOUBLE_EQ(Value(bound, CoreMode::kByTask, "memory_bound", {100, 200, 300}), 1.5);
+  const format::SideFacts executing = Device(Chip::k310B, {0x12c, 0x49, 0x4a, 0xc});
+  EXPECT_DOUBLE_EQ(Value(executing, CoreMode::kByTask, "memory_bound", {250, 100, 200, 450}), 1.5);
+  EXPECT_DOUBLE_EQ(Value(executing, CoreMode::kByTask, "memory_bound", {400, 100, 200, 450}), 1.125);
 }
 
 TEST(CoreMetrics, NothingOfWhatIsNotThere) {

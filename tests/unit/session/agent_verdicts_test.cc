@@ -87,6 +87,7 @@ TEST(AgentVerdicts, TheBestOfAProcessAndWhatCameOfIt) {
             "pending: CANN is not loaded yet");
   EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNotYet, true), Said(kNothing)}), "started: ");
   EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNothing), Said(kNotYet)}), "started: ");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNotYet, true), Said(kHeld)}), "skipped: held");
   EXPECT_EQ(Judged(Kind::kAgentKernel, {Failed("gone"), Said(kHeld)}), "skipped: held");
   EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNothing, true), Failed("gone")}), "started: ");
 }

@@ -44,9 +44,9 @@ struct Figure {
   std::string_view name;
   Where where;
   What what;
-  std::array<Weighted, 5> plus;  // as many as have an event
-  std::array<uint16_t, 2> of = {};
-  uint16_t without = 0;  // not where this is counted
+  std::array<Weighted, 5> plus;     // as many as have an event
+  std::array<uint16_t, 3> of = {};  // the first, or the others together, whichever is more
+  uint16_t without = 0;             // not where this is counted
 };
 
 constexpr Where kAll = kAnyMode | kBoth | kOld, kAll950 = kAnyMode | kBoth | k950;
@@ -56,10 +56,18 @@ constexpr Where kCube950 = kAnyMode | kCube | k950, kVector950 = kAnyMode | kVec
 // spells some names otherwise than its Python.
 constexpr Where kAllTasks = kTasks | kBoth | kOld, kAllSamples = kSampled | kBoth | kOld;
 constexpr uint16_t kFixpipe = 0x303;
+// Counted in PipelineExecuteUtilization alone, in which every pipe's name says so.
+constexpr uint16_t kVectorExecutes = 0x12c;
 constexpr uint16_t kWrites = 0x50c;  // to main memory: counts of the same are amounts of data there
 
 constexpr Figure Part(std::string_view name, Where where, uint16_t event, uint16_t more = 0) {
   return {name, where, What::kPart, {{{event}, {more}}}};
+}
+constexpr Figure Executing(std::string_view name, Where where, uint16_t event) {
+  return {name, where, What::kPart, {{{event}, {kVectorExecutes, 0}}}};
+}
+constexpr Figure Usual(std::string_view name, Where where, uint16_t event) {
+  return {name, where, What::kPart, {{{event}}}, {}, kVectorExecutes};
 }
 constexpr Figure Rate(std::string_view name, Where where, uint16_t event, double bits, uint16_t more = 0,
                       double more_bits = 0) {
@@ -83,16 +91,21 @@ constexpr double kKib = 1024;
 // width).
 constexpr Figure kFigures[] = {
     Part("vec_ratio", kAllVector, 0x8),
-    Part("vec_exe_ratio", kAll, 0x12c),
+    Part("vec_exe_ratio", kAll, kVectorExecutes),
     Part("mac_ratio", kAllCube, 0xa),
     Part("mac_ratio", kAll, 0x416, 0x417),
-    {"mac_exe_ratio", kAll, What::kPart, {{{0x49}, {0x4a}, {0x12c, 0}}}},
-    Part("scalar_ratio", kAll, 0x9),
+    {"mac_exe_ratio", kAll, What::kPart, {{{0x49}, {0x4a}, {kVectorExecutes, 0}}}},
+    Executing("scalar_exe_ratio", kAll, 0x9),
+    Executing("mte1_exe_ratio", kAllCube, 0x302),
+    Executing("mte2_exe_ratio", kAll, 0xc),
+    Executing("mte3_exe_ratio", kAllVector, 0xd),
+    Executing("fixpipe_exe_ratio", kAll, kFixpipe),
+    Usual("scalar_ratio", kAll, 0x9),
     Part("mte1_ratio", kAllCube, 0xb),
-    Part("mte1_ratio", kAllCube, 0x302),
-    Part("mte2_ratio", kAll, 0xc),
-    Part("mte3_ratio", kAllVector, 0xd),
-    Part("fixpipe_ratio", kAll, kFixpipe),
+    Usual("mte1_ratio", kAllCube, 0x302),
+    Usual("mte2_ratio", kAll, 0xc),
+    Usual("mte3_ratio", kAllVector, 0xd),
+    Usual("fixpipe_ratio", kAll, kFixpipe),
     Part("vec_ratio", kVector950, 0x501),
     Part("mac_ratio", kCube950, 0x301),
     Part("scalar_ratio", kAll950, 0x1),
@@ -103,6 +116,7 @@ constexpr Figure kFigures[] = {
     {"icache_miss_rate", kAll, What::kShare, {{{0x55}}}, {0x54}},
     {"icache_miss_rate", kAll950, What::kShare, {{{0x35}}}, {0x34}},
     {"memory_bound", kAnyMode | kOld, What::kBound, {{{0xc}}}, {0x8, 0xa}},
+    {"memory_bound", kTasks | kOld, What::kBound, {{{0xc}}}, {kVectorExecutes, 0x49, 0x4a}},
 
     {"mac_fp16_ratio", kAllCube, What::kPart, {{{0x49}}}, {}, kFixpipe},
     {"mac_int8_ratio", kAllCube, What::kPart, {{{0x4a}}}, {}, kFixpipe},
@@ -213,10 +227,12 @@ constexpr Figure kFigures[] = {
 };
 
 bool IsPipe(std::string_view name) {
-  constexpr std::string_view kPipes[] = {"vec",  "vec_exe", "mac",  "mac_exe", "scalar",
-                                         "mte1", "mte2",    "mte3", "fixpipe"};
-  const size_t bar = name.rfind("_ratio");
-  return bar != name.npos && std::ranges::find(kPipes, name.substr(0, bar)) != std::end(kPipes);
+  constexpr std::string_view kPipes[] = {"vec", "mac", "scalar", "mte1", "mte2", "mte3", "fixpipe"};
+  for (const std::string_view end : {"_exe_ratio", "_ratio"}) {
+    if (name.ends_with(end))
+      return std::ranges::find(kPipes, name.substr(0, name.size() - end.size())) != std::end(kPipes);
+  }
+  return false;
 }
 
 }  // namespace
@@ -244,8 +260,9 @@ double CoreMetric::Value(const CoreCounts& counts) const {
       return sum / (counts.cycles / (counts.mhz * kMega)) / kGibit;
     case What::kShare:
     case What::kBound: {
-      double most = 0;
-      for (const size_t place : of) most = std::max(most, at(place));
+      double others = 0;
+      for (size_t i = 1; i < of.size(); ++i) others += at(of[i]);
+      const double most = of.empty() ? 0 : std::max(at(of[0]), others);
       return most > 0 ? sum / most : 0;  // of no requests none missed
     }
     case What::kSum:

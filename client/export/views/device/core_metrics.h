@@ -37,7 +37,7 @@ struct CoreMetric {
   std::string name;  // "mac_ratio"
   What what = What::kPart;
   std::vector<Term> plus;
-  std::vector<size_t> of;  // places, of kShare and kBound
+  std::vector<size_t> of;  // places, of kShare and kBound: the first, or the sum of the others if it is more
   bool is_pipe = false;    // a part of the time, too
   bool is_of_core = true;  // else this kind of core has nothing of the sort: the number says nothing
 

@@ -15,7 +15,7 @@ const agent::Missing* FindMissing(const AgentOutcome& outcome, format::Kind kind
 
 // Nobody can wait for it any more.
 AgentVerdict Pending(const std::string& why, bool over) {
-  if (over) return {Verdict::kSkipped, "never began: " + why};
+  if (over) return {Verdict::kSkipped, "never began: " + why, true};
   return {Verdict::kPending, why};
 }
 
@@ -40,18 +40,19 @@ AgentVerdict JudgeOne(format::Kind kind, const AgentOutcome& outcome) {
   return {Verdict::kSkipped, missing->why};
 }
 
-int Rank(Verdict verdict) {
-  switch (verdict) {
+// What was refused says more than what a shell, before it became the program, had waited for.
+int Rank(const AgentVerdict& verdict) {
+  switch (verdict.verdict) {
     case Verdict::kStarted:
       return 0;
     case Verdict::kPending:
       return 1;
     case Verdict::kSkipped:
-      return 2;
+      return verdict.never_began ? 3 : 2;
     case Verdict::kFailed:
-      return 3;
+      return 4;
   }
-  return 3;
+  return 4;
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ AgentVerdict JudgeKind(format::Kind kind, const AgentOutcomes& outcomes) {
   bool any = false;
   for (const auto& outcome : outcomes) {
     AgentVerdict verdict = JudgeOne(kind, *outcome);
-    if (any && Rank(verdict.verdict) >= Rank(best.verdict)) continue;
+    if (any && Rank(verdict) >= Rank(best)) continue;
     best = std::move(verdict);
     any = true;
   }

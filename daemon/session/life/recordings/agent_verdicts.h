@@ -30,6 +30,7 @@ using AgentOutcomes = std::vector<std::shared_ptr<AgentOutcome>>;
 struct AgentVerdict {
   Verdict verdict = Verdict::kStarted;
   std::string reason;
+  bool never_began = false;  // it could have, until its end
 };
 // The best of what several recordings say of a kind: of the process, of the programs that it became, of its
 // children.
