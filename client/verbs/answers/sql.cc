@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/export/write/csv_file.h"
 #include "client/lake/engine.h"
 #include "client/lake/questions.h"
 #include "client/lake/rows.h"
@@ -42,21 +43,19 @@ std::string TextOf(const lake::Answer& answer) {
   return table.Text(OwnLook(true));
 }
 
-std::string CsvOf(const lake::Answer& answer) {
-  const auto field = [](const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == text.npos) return text;
-    std::string quoted = "\"";
-    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-    return quoted + "\"";
-  };
-  std::string csv;
-  const char* comma = "";
-  for (const auto& column : answer.columns) csv += std::exchange(comma, ",") + field(column.name);
+Status PrintCsv(const Context& context, const lake::Answer& answer) {
+  CsvFile csv(OutputFile::Into([&context](std::string_view piece) { context.Print(std::string(piece)); }),
+              "");
+  for (const auto& column : answer.columns) csv.Text(column.name);
+  csv.End();
   for (const auto& row : answer.rows) {
-    comma = "\n";
-    for (const auto& value : row) csv += std::exchange(comma, ",") + (value ? field(*value) : "");
+    for (size_t i = 0; i < row.size(); ++i) {
+      // No number is a formula, not even "-inf".
+      answer.columns[i].is_number ? csv.Plain(row[i].value_or("")) : csv.Text(row[i].value_or(""));
+    }
+    csv.End();
   }
-  return csv + "\n";
+  return csv.file().Finish();
 }
 
 std::string JsonOf(const lake::Answer& answer) {
@@ -134,7 +133,11 @@ ExitCode Run(const Context& context, const SqlOptions& options) {
     const bool is_table = answer.status().message().find("Table with name") != std::string::npos;
     return context.Fail(is_table ? answer.status().In("tables are " + lake::TableNames()) : answer.status());
   }
-  context.Print(context.json ? JsonOf(*answer) : options.csv ? CsvOf(*answer) : TextOf(*answer));
+  if (options.csv && !context.json) {
+    const Status status = PrintCsv(context, *answer);
+    return status.ok() ? code : context.Fail(status);
+  }
+  context.Print(context.json ? JsonOf(*answer) : TextOf(*answer));
   return code;
 }
 

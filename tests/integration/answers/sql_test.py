@@ -135,6 +135,11 @@ class SqlTest(unittest.TestCase):
         self.assertNotIn("\x1b", profctl("sql", query, "--from", self.folder).stdout)
         self.assertEqual(self.ask(query)[0]["c"], 'x\n="')
 
+    def test_csv_is_safe_in_a_spreadsheet(self):
+        query = "SELECT '=cmd()' AS \"=name()\", -5 AS n, '-5' AS t, 'a,\"b\"' AS q, NULL AS e, '-inf'::DOUBLE AS f"
+        result = profctl("sql", query, "--from", self.folder, "--csv")
+        self.assertEqual(result.stdout, "\"'=name()\",n,t,q,e,f\n\"'=cmd()\",-5,-5,\"a,\"\"b\"\"\",,-inf\n")
+
     def test_usage(self):
         for words in ((), ("SELECT 1", "--question", "comm"), ("--question", "nobody")):
             self.assertEqual(profctl("sql", *words).returncode, 2, words)
