@@ -12,7 +12,7 @@
 #include "client/lake/schema.h"
 #include "client/show/screen/table.h"
 #include "client/verbs/answers/wishes.h"
-#include "client/verbs/directories.h"
+#include "client/verbs/recordings.h"
 #include "client/verbs/verb.h"
 #include "client/words/text.h"
 
@@ -89,17 +89,14 @@ base::Result<std::string> QueryOf(const SqlOptions& options) {
 
 // 0 or 7: the tables are there.
 ExitCode Fill(const Context& context, const SqlOptions& options, lake::Engine& engine) {
-  AnswerOptions answering;
-  answering.recursive = options.recursive;
-  auto wishes = ParseAnswer(answering);
-  if (!wishes.ok()) return context.Fail(wishes.status());
-  auto paths = WithSessions(context, options.from.empty() ? std::vector<std::string>{"last"} : options.from);
-  if (!paths.ok()) return context.Fail(paths.status());
-  wishes->request.paths = *std::move(paths);
-  wishes->request.judges = false;
-  const auto analysis = Analyse(wishes->request);
+  analyze::Request request;
+  request.recursive = options.recursive;
+  const auto jobs = ParseThreads("");
+  if (!jobs.ok()) return context.Fail(jobs.status());
+  request.jobs = *jobs;
+  const auto analysis = AnalyseForTables(
+      context, options.from.empty() ? std::vector<std::string>{"last"} : options.from, std::move(request));
   if (!analysis.ok()) return context.Fail(analysis.status());
-  for (const analyze::Note& note : (*analysis)->job().notes) context.Note(note.Line());
   if (const Status status = lake::FillFrom(engine, (*analysis)->job()); !status.ok())
     return context.Fail(status);
   if (const Status status = engine.Lock(""); !status.ok()) return context.Fail(status);

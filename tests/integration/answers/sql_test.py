@@ -129,6 +129,21 @@ class SqlTest(unittest.TestCase):
         result = profctl("export", self.folder, "--format", "parquet", "--out", self.folder, "--gzip")
         self.assertEqual(result.returncode, 2)
         self.assertIn("leave --gzip out", result.stderr)
+        for words in (["--layout", "framework"], ["--repair"], ["--per-device"], ["--vendor-compatible"], ["--kinds", "hbm"]):
+            result = profctl("export", self.folder, "--format", "parquet", "--out", self.folder, *words)
+            self.assertEqual(result.returncode, 2, words)
+            self.assertRegex(result.stderr, f"{words[0]}.* out\n", words)
+
+    def test_parquet_says_how_far_the_reading_is(self):
+        """As every verb that reads recordings does, on a terminal."""
+        own, its = os.openpty()
+        self.addCleanup(os.close, own)
+        out = pathlib.Path(tempfile.mkdtemp(prefix="profd-parquet-"))
+        self.addCleanup(shutil.rmtree, out)
+        subprocess.run([str(PROFCTL), "export", str(self.folder), "--format", "parquet", "--recursive", "--out", str(out)],
+                       stdout=subprocess.DEVNULL, stderr=its, check=True)
+        os.close(its)
+        self.assertIn(b"reading recordings: 4 of 4", os.read(own, 65536))
 
     def test_hostile_texts(self):
         query = "SELECT chr(27) || '[31m' AS \"a\x1b[0mb\", 'x' || chr(10) || '=\"' AS c"
