@@ -18,44 +18,34 @@ struct Result {
   void* internal;
 };
 
-// duckdb_type, those that are no texts in JSON.
-enum class Type : int {
-  kBoolean = 1,
-  kTinyInt = 2,
-  kDouble = 11,  // 2 to 11: numbers
-  kHugeInt = 16,
-  kDecimal = 19,
-  kUHugeInt = 32,
-};
-
 // Name, what it returns, what it takes.
-#define PROFD_DUCKDB_FUNCTIONS(X)                                        \
-  X(library_version, const char*, ())                                    \
-  X(create_config, State, (Handle*))                                     \
-  X(set_config, State, (Handle, const char*, const char*))               \
-  X(destroy_config, void, (Handle*))                                     \
-  X(open_ext, State, (const char*, Handle*, Handle, char**))             \
-  X(connect, State, (Handle, Handle*))                                   \
-  X(disconnect, void, (Handle*))                                         \
-  X(close, void, (Handle*))                                              \
-  X(free, void, (void*))                                                 \
-  X(query, State, (Handle, const char*, Result*))                        \
-  X(extract_statements, uint64_t, (Handle, const char*, Handle*))        \
-  X(destroy_extracted, void, (Handle*))                                  \
-  X(destroy_result, void, (Result*))                                     \
-  X(result_error, const char*, (Result*))                                \
-  X(column_count, uint64_t, (Result*))                                   \
-  X(row_count, uint64_t, (Result*))                                      \
-  X(column_name, const char*, (Result*, uint64_t))                       \
-  X(column_type, Type, (Result*, uint64_t))                              \
-  X(value_varchar, char*, (Result*, uint64_t, uint64_t))                 \
-  X(appender_create, State, (Handle, const char*, const char*, Handle*)) \
-  X(appender_error, const char*, (Handle))                               \
-  X(appender_end_row, State, (Handle))                                   \
-  X(appender_destroy, State, (Handle*))                                  \
-  X(appender_close, State, (Handle))                                     \
-  X(append_int64, State, (Handle, int64_t))                              \
-  X(append_varchar_length, State, (Handle, const char*, uint64_t))       \
+#define PROFD_DUCKDB_FUNCTIONS(X)                                                         \
+  X(library_version, const char*, ())                                                     \
+  X(create_config, State, (Handle*))                                                      \
+  X(set_config, State, (Handle, const char*, const char*))                                \
+  X(destroy_config, void, (Handle*))                                                      \
+  X(open_ext, State, (const char*, Handle*, Handle, char**))                              \
+  X(connect, State, (Handle, Handle*))                                                    \
+  X(disconnect, void, (Handle*))                                                          \
+  X(close, void, (Handle*))                                                               \
+  X(free, void, (void*))                                                                  \
+  X(query, State, (Handle, const char*, Result*))                                         \
+  X(extract_statements, uint64_t, (Handle, const char*, Handle*))                         \
+  X(destroy_extracted, void, (Handle*))                                                   \
+  X(destroy_result, void, (Result*))                                                      \
+  X(result_error, const char*, (Result*))                                                 \
+  X(column_count, uint64_t, (Result*))                                                    \
+  X(row_count, uint64_t, (Result*))                                                       \
+  X(value_varchar, char*, (Result*, uint64_t, uint64_t))                                  \
+  X(interrupt, void, (Handle))                                                            \
+  X(appender_create_ext, State, (Handle, const char*, const char*, const char*, Handle*)) \
+  X(appender_error, const char*, (Handle))                                                \
+  X(appender_end_row, State, (Handle))                                                    \
+  X(appender_destroy, State, (Handle*))                                                   \
+  X(appender_close, State, (Handle))                                                      \
+  X(append_int64, State, (Handle, int64_t))                                               \
+  X(append_double, State, (Handle, double))                                               \
+  X(append_varchar_length, State, (Handle, const char*, uint64_t))                        \
   X(append_null, State, (Handle))
 
 }  // namespace profd::lake::duckdb

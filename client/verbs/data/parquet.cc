@@ -10,6 +10,7 @@
 #include "client/lake/engine.h"
 #include "client/lake/rows.h"
 #include "client/lake/schema.h"
+#include "client/verbs/lake_work.h"
 #include "client/verbs/recordings.h"
 #include "client/words/text.h"
 
@@ -44,22 +45,22 @@ Status Take(const std::string& made, const std::string& path) {
 
 ExitCode ExportParquet(const Context& context, const ExportArguments& arguments, unsigned jobs) {
   if (const Status status = Check(arguments); !status.ok()) return context.Fail(status);
-  auto engine = lake::Engine::Open();
-  if (!engine.ok()) return context.Fail(engine.status());
+  if (const auto library = lake::LoadLibrary(); !library.ok()) return context.Fail(library.status());
+  LakeWork work;
   analyze::Request request;
   request.recursive = arguments.recursive;
   request.jobs = jobs;
   const auto analysis = AnalyseForTables(context, arguments.directories, std::move(request));
   if (!analysis.ok()) return context.Fail(analysis.status());
+  const auto engine = work.Open();
+  if (!engine.ok()) return context.Fail(engine.status());
   auto folder = TemporaryFolder::Make("parquet");
   if (!folder.ok()) return context.Fail(folder.status());
-  Status status = lake::FillFrom(**engine, (*analysis)->job());
+  Status status = lake::FillFrom(**engine, **analysis);
   for (const lake::TableSchema& table : lake::Tables()) {
     const std::string name = std::string(table.name), file = name + ".parquet";
     const std::string made = folder->path() + "/" + file;
-    if (status.ok())
-      status = (*engine)->Do("COPY (SELECT * FROM " + name + " ORDER BY rank, t) TO " + lake::Quoted(made) +
-                             " (FORMAT parquet, COMPRESSION zstd)");
+    if (status.ok()) status = (*engine)->Write(name, made);
     if (status.ok()) status = Take(made, arguments.out + "/" + file);
     if (!status.ok()) return context.Fail(status);
     if (!context.json) context.Print(OneLine(arguments.out + "/" + file) + "\n");
