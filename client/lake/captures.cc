@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 
 #include "base/join.h"
@@ -65,7 +66,9 @@ void Take(const Manifest& manifest, CaptureFacts& facts) {
   facts.attempt = NumberOf(LabelOf(manifest, "attempt"));
   if (auto job = LabelOf(manifest, "job")) facts.job = std::move(job);
   if (auto job = facts.job ? std::nullopt : LabelOf(manifest, "job_id")) facts.job = std::move(job);
-  facts.kinds = base::Joined(manifest.kinds, ",", &format::ManifestKind::kind);
+  std::set<std::string> kinds;  // each unit has a line of its own
+  for (const format::ManifestKind& kind : manifest.kinds) kinds.insert(kind.kind);
+  facts.kinds = base::Joined(kinds, ",");
   facts.lost = LostOf(manifest);
   facts.verdict = manifest.state != "sealed"                             ? "running"
                   : !manifest.degraded.empty() || facts.lost.value() > 0 ? "degraded"

@@ -306,5 +306,28 @@ class SqlTest(unittest.TestCase):
             self.assertEqual(profctl("sql", *words).returncode, 2, words)
 
 
+@unittest.skipUnless(LIBRARY, "scripts/lake.sh has not fetched the library")
+class SessionTest(harness.ProfdTest):
+    def test_what_a_session_says_of_itself(self):
+        daemon = self.profd(sim="devices: 2\nchip: 910B\n")
+        session = daemon.begin("--devices", "0,1", "--collect", "task,hbm", "--label", "job=llm", "--label", "attempt=3")
+        self.kind_has_records(daemon, session, "task")
+        ended = daemon.end(session["session"])
+        (row,) = daemon.ctl("sql", "SELECT *, epoch_ns(\"to\") - epoch_ns(\"from\") AS ns FROM captures", "--json").json
+        self.assertEqual((row["user"], row["job"], row["attempt"], row["capture"]), ("root", "llm", 3, session["session"]))
+        self.assertEqual((row["object"], row["kinds"]), (os.path.basename(ended["directory"]), "hbm,task"))
+        self.assertEqual((row["verdict"], row["lost"], row["ver"]), ("whole", 0, 1))
+        self.assertEqual(json.loads(row["labels"]), {"job": "llm", "attempt": "3"})
+        self.assertGreater(min(row["bytes"], row["ns"]), 0)
+        rows = daemon.ctl("sql", "SELECT DISTINCT job, attempt, instance, device FROM kernels ORDER BY ALL", "--json").json
+        self.assertEqual([(one["job"], one["attempt"], one["instance"], one["device"]) for one in rows],
+                         [("llm", 3, row["instance"], 0), ("llm", 3, row["instance"], 1)])
+
+    @staticmethod
+    def kind_has_records(daemon, session, kind):
+        harness.wait_until(lambda: min(one["records"] for one in daemon.status(session["session"])["kinds"] if one["kind"] == kind) > 20,
+                           f"records of {kind} on each device")
+
+
 if __name__ == "__main__":
     unittest.main()
