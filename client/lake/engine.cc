@@ -163,37 +163,77 @@ base::Result<std::vector<Row>> Engine::Texts(const std::string& sql) {
 Rows::Rows(Engine& engine, const char* table) : engine_(engine), library_(engine.library_) {
   failed_ = library_.appender_create_ext(engine.connection_, "filled", "main", table, &appender_) !=
             State::kSuccess;
+  if (failed_) return;
+  std::vector<Handle> types(library_.appender_column_count(appender_));
+  for (size_t i = 0; i < types.size(); ++i) {
+    types[i] = library_.appender_column_type(appender_, i);
+    columns_.push_back({library_.get_type_id(types[i])});
+  }
+  chunk_ = library_.create_data_chunk(types.data(), types.size());
+  for (Handle& type : types) library_.destroy_logical_type(&type);
+  Begin();
 }
 
 Rows::~Rows() {
+  if (chunk_ != nullptr) library_.destroy_data_chunk(&chunk_);
   if (appender_ != nullptr) library_.appender_destroy(&appender_);
 }
 
+void Rows::Begin() {
+  library_.data_chunk_reset(chunk_);
+  row_ = 0;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    Column& column = columns_[i];
+    column.vector = library_.data_chunk_get_vector(chunk_, i);
+    column.values = library_.vector_get_data(column.vector);
+    library_.vector_ensure_validity_writable(column.vector);
+    column.valid = library_.vector_get_validity(column.vector);
+  }
+}
+
+void Rows::HandOver() {
+  library_.data_chunk_set_size(chunk_, row_);
+  failed_ = failed_ || library_.append_data_chunk(appender_, chunk_) != State::kSuccess;
+  if (!failed_) Begin();
+}
+
+Rows::Column* Rows::Next(Type type) {
+  failed_ = failed_ || column_ >= columns_.size() || columns_[column_].type != type;
+  return failed_ ? nullptr : &columns_[column_++];
+}
+
 Rows& Rows::Number(int64_t value) {
-  failed_ = failed_ || library_.append_int64(appender_, value) != State::kSuccess;
+  if (const Column* const column = Next(Type::kBigInt)) static_cast<int64_t*>(column->values)[row_] = value;
   return *this;
 }
 
 Rows& Rows::Real(std::optional<double> value) {
   if (!value) return Null();
-  failed_ = failed_ || library_.append_double(appender_, *value) != State::kSuccess;
+  if (const Column* const column = Next(Type::kDouble)) static_cast<double*>(column->values)[row_] = *value;
   return *this;
 }
 
 Rows& Rows::Text(std::string_view value) {
-  failed_ =
-      failed_ || library_.append_varchar_length(appender_, value.data(), value.size()) != State::kSuccess;
+  if (const Column* const column = Next(Type::kVarchar))
+    library_.vector_assign_string_element_len(column->vector, row_, value.data(), value.size());
   return *this;
 }
 
 Rows& Rows::Null() {
-  failed_ = failed_ || library_.append_null(appender_) != State::kSuccess;
+  constexpr size_t kBits = 64;
+  failed_ = failed_ || column_ >= columns_.size();
+  if (!failed_) columns_[column_++].valid[row_ / kBits] &= ~(uint64_t{1} << row_ % kBits);
   return *this;
 }
 
-void Rows::End() { failed_ = failed_ || library_.appender_end_row(appender_) != State::kSuccess; }
+void Rows::End() {
+  failed_ = failed_ || column_ != columns_.size();
+  column_ = 0;
+  if (!failed_ && ++row_ == library_.vector_size()) HandOver();
+}
 
 Status Rows::Finish() {
+  if (!failed_ && row_ > 0) HandOver();
   if (!failed_ && library_.appender_close(appender_) == State::kSuccess) return {};
   return engine_.Failed(appender_ == nullptr ? nullptr : library_.appender_error(appender_));
 }

@@ -66,8 +66,8 @@ class Engine {
   Handle database_ = nullptr, connection_ = nullptr;
 };
 
-// Fills a table of the database `filled` (MakeRoom). Values in the order of its columns, then End(). The
-// first error is what Finish() says.
+// Fills a table of the database `filled` (MakeRoom), some thousand rows at a time. Values in the order of its
+// columns, then End(). The first error is what Finish() says.
 class Rows {
  public:
   Rows(Engine& engine, const char* table);
@@ -85,9 +85,24 @@ class Rows {
   base::Status Finish();
 
  private:
+  // Of the rows that are not handed over yet. **Owns:** nothing: it is the chunk's.
+  struct Column {
+    duckdb::Type type;
+    Handle vector = nullptr;
+    void* values = nullptr;
+    uint64_t* valid = nullptr;  // a bit for each row
+  };
+
+  void Begin();
+  void HandOver();
+  // The next column, if it has that type.
+  Column* Next(duckdb::Type type);
+
   const Engine& engine_;
   const Library& library_;
-  Handle appender_ = nullptr;
+  Handle appender_ = nullptr, chunk_ = nullptr;
+  std::vector<Column> columns_;
+  size_t column_ = 0, row_ = 0;
   bool failed_ = false;
 };
 

@@ -11,6 +11,7 @@ inline constexpr char kDuckdbVersion[] = "v1.5.6";
 
 using duckdb::Handle;
 using duckdb::State;
+using duckdb::Type;
 
 struct Library {
   using Result = duckdb::Result;
