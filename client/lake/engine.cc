@@ -17,7 +17,7 @@ constexpr std::pair<const char*, const char*> kSettings[] = {
     {"autoinstall_known_extensions", "false"},
     {"autoload_known_extensions", "false"},
     {"allow_community_extensions", "false"},
-    {"memory_limit", "512MB"},
+    {"memory_limit", "384MB"},  // with what it does not count some 512 MB
     {"threads", "2"},
 };
 

@@ -11,7 +11,8 @@
 namespace profd::lake {
 
 bool IsLake(const std::string& folder);
-// Views of all tables of the schema, over all of these. Locks the engine to them.
-base::Status ViewsOf(Engine& engine, const std::vector<std::string>& folders);
+// Views of all tables of the schema, over all of these; of rows with one name the last version counts. Locks
+// the engine to them. `query`: what will be asked of them.
+base::Status ViewsOf(Engine& engine, const std::vector<std::string>& folders, const std::string& query);
 
 }  // namespace profd::lake

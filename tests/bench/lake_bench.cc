@@ -98,7 +98,8 @@ int Main(int argc, char** argv) {
   const auto of_files = [&](const auto& body) {
     return InChild([&] {
       auto engine = lake::Engine::Open();
-      return Says(engine.status()) && Says(lake::ViewsOf(**engine, {tables.string()})) && body(**engine);
+      return Says(engine.status()) && Says(lake::ViewsOf(**engine, {tables.string()}, kAsked)) &&
+             body(**engine);
     });
   };
   const Used answering = of_files([&](lake::Engine& engine) { return IsAnswered(engine, shape); });
@@ -124,7 +125,7 @@ int Main(int argc, char** argv) {
     const fs::path file = tables / (std::string(table) + ".parquet");
     double count = 0;
     auto engine = lake::Engine::Open();
-    if (engine.ok() && lake::ViewsOf(**engine, {tables.string()}).ok()) {
+    if (engine.ok() && lake::ViewsOf(**engine, {tables.string()}, kAsked).ok()) {
       if (const auto answer = (*engine)->Ask("SELECT count(*) FROM " + std::string(table)); answer.ok())
         count = std::atof(answer->rows[0][0]->c_str());
     }

@@ -106,7 +106,7 @@ base::Result<std::unique_ptr<analyze::Analysis>> Read(const Context& context, co
 base::Result<lake::Answer> Ask(lake::Engine& engine, const analyze::Analysis* analysis,
                                const SqlOptions& options, const std::string& query) {
   if (analysis == nullptr) {
-    PROFD_RETURN_IF_ERROR(lake::ViewsOf(engine, options.from));
+    PROFD_RETURN_IF_ERROR(lake::ViewsOf(engine, options.from, query));
   } else {
     PROFD_RETURN_IF_ERROR(lake::FillFrom(engine, *analysis));
     PROFD_RETURN_IF_ERROR(engine.Lock({}));

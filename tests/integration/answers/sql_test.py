@@ -260,6 +260,19 @@ class SqlTest(unittest.TestCase):
         mixed = profctl("sql", count, "--from", lake, "--from", self.folder)
         self.assertEqual((mixed.returncode, len(mixed.stderr.splitlines())), (2, 1), mixed.stderr)
 
+    def test_exports_of_each_node_are_one_lake(self):
+        outs = []
+        for node in ("host0", "host1"):
+            outs.append(pathlib.Path(tempfile.mkdtemp(prefix="profd-node-")))
+            self.addCleanup(shutil.rmtree, outs[-1])
+            written = profctl("export", *self.folder.glob(f"{node}_*"), "--format", "parquet", "--out", outs[-1])
+            self.assertEqual(written.returncode, 0, written.stderr)
+        for table in ("steps", "kernels", "ops"):
+            query = f"SELECT count(*) AS n, count(DISTINCT rank) AS ranks, count(DISTINCT node) AS nodes FROM {table}"
+            self.assertEqual(self.asked_of(query, *outs), self.ask(query), table)
+            self.assertEqual(self.asked_of(query, *outs, outs[0]), self.ask(query), f"{table}: one of them named twice")
+            self.assertEqual(self.asked_of(query, *outs, self.export()), self.ask(query), f"{table}: and all of them again")
+
     def test_more_than_memory_has_place_for(self):
         """Sorting 800 MB under a limit of 512 MB; nothing of it is left."""
         query = "SELECT max(length(x)) AS n FROM (SELECT repeat('abcdefghij', 20) || i AS x FROM range(4000000) t(i) ORDER BY hash(i) OFFSET 1)"
