@@ -6,6 +6,7 @@
 #   libprofd-dev      headers, CMake and pkg-config files
 #   python3-profd-client  the client's Python package
 #   profd-sim         the simulator of the driver
+#   profd-lake        the library of `profctl sql`, where scripts/lake.sh has fetched it
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME profd)
 set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
@@ -19,7 +20,7 @@ set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/package_version.cmake)
 set(CPACK_PROFD_CHANGELOG ${CMAKE_BINARY_DIR}/debian/changelog)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
-set(CPACK_COMPONENTS_ALL daemon client agent auto dev python sim)
+set(CPACK_COMPONENTS_ALL daemon client agent auto dev python sim lake)
 
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The profd authors <profd@localhost>")
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
@@ -58,12 +59,30 @@ profd_package(python python3-profd-client "performance collection on Ascend NPU 
   "A Python package that asks profd for sessions, on this node or another,\nand for what is there to collect.")
 profd_package(sim profd-sim "simulator of the Ascend NPU driver for profd"
   "Libraries with the interface of the NPU driver and of its activity library,\nfor machines without an NPU.")
+profd_package(lake profd-lake "SQL over recordings of Ascend NPU nodes, library"
+  "DuckDB as a library of profctl sql and profctl export --format parquet\nalone: no other program finds it.")
+# By npm, pinned by hash (client/lake/package-lock.json). In no plain `cmake --install`: it is as large as all the rest.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  set(folder ${CMAKE_BINARY_DIR}/lake/node_modules/@duckdb/node-bindings-linux-arm64)
+else()
+  set(folder ${CMAKE_BINARY_DIR}/lake/node_modules/@duckdb/node-bindings-linux-x64)
+endif()
+set(CPACK_PROFD_LAKE ${folder}/libduckdb.so)  # package_version.cmake looks whether it is there
+install(FILES ${CPACK_PROFD_LAKE} DESTINATION lib/profd COMPONENT lake EXCLUDE_FROM_ALL)
+install(FILES ${folder}/LICENSE RENAME duckdb.copyright DESTINATION share/doc/profd-lake/libraries COMPONENT lake
+        EXCLUDE_FROM_ALL)
+# CPack strips only what is built here.
+install(CODE "execute_process(COMMAND ${CMAKE_STRIP} --strip-unneeded
+              \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/profd/libduckdb.so COMMAND_ERROR_IS_FATAL ANY)"
+        COMPONENT lake EXCLUDE_FROM_ALL)
 set(CPACK_DEBIAN_DAEMON_PACKAGE_CONTROL_EXTRA
     ${PROJECT_SOURCE_DIR}/packaging/debian/postinst ${PROJECT_SOURCE_DIR}/packaging/debian/prerm
     ${PROJECT_SOURCE_DIR}/packaging/debian/postrm ${PROJECT_SOURCE_DIR}/packaging/debian/conffiles)
 set(CPACK_DEBIAN_DAEMON_PACKAGE_DEPENDS passwd)
 set(CPACK_DEBIAN_DAEMON_PACKAGE_RECOMMENDS "profctl, libprofd-agent")
 set(CPACK_DEBIAN_CLIENT_PACKAGE_RECOMMENDS libprofd-agent)
+set(CPACK_DEBIAN_CLIENT_PACKAGE_SUGGESTS profd-lake)
+set(CPACK_DEBIAN_LAKE_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_AGENT_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_AGENT_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/debian/triggers)
 set(CPACK_DEBIAN_AUTO_PACKAGE_ARCHITECTURE all)

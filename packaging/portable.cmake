@@ -6,11 +6,12 @@ else()
   set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE amd64)
 endif()
 set(CPACK_GENERATOR DEB RPM)
-set(CPACK_COMPONENTS_ALL daemon client agent auto dev sim)  # the Python client has no libraries to be linked with
+set(CPACK_COMPONENTS_ALL daemon client agent auto dev sim lake)  # the Python client has no libraries to be linked with
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.28)")
 set(CPACK_DEBIAN_DAEMON_PACKAGE_DEPENDS "libc6 (>= 2.28), passwd")
 set(CPACK_DEBIAN_CLIENT_PACKAGE_DEPENDS "libc6 (>= 2.28)")
+set(CPACK_DEBIAN_LAKE_PACKAGE_DEPENDS "libc6 (>= 2.28), libstdc++6 (>= 7)")  # rpm reads it from the library
 
 set(CPACK_RPM_COMPONENT_INSTALL ON)
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
@@ -30,7 +31,7 @@ set(CPACK_RPM_SPEC_MORE_DEFINE "%define _buildhost profd
 %define clamp_mtime_to_source_date_epoch 1
 %define __os_install_post %{nil}
 %define _build_id_links none")
-foreach(component daemon client agent auto dev sim)
+foreach(component daemon client agent auto dev sim lake)
   string(TOUPPER ${component} id)
   set(CPACK_RPM_${id}_PACKAGE_NAME ${CPACK_DEBIAN_${id}_PACKAGE_NAME})
   string(FIND "${CPACK_DEBIAN_${id}_DESCRIPTION}" "\n" end)

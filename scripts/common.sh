@@ -32,13 +32,14 @@ install_packages() {
 }
 
 # The library of `profctl sql` into build/lake, from the lock file. Without it all else works: one line says why it is not there.
+# fetch_lake [FOLDER [--force]]: with --force those of all machines
 fetch_lake() {
-  local lock=$root/client/lake/package-lock.json to=$root/build/lake
+  local lock=$root/client/lake/package-lock.json to=${1:-$root/build}/lake
   cmp -s "$lock" "$to/package-lock.json" && compgen -G "$to/node_modules/@duckdb/*/libduckdb.so" >/dev/null && return 0
   command -v npm >/dev/null || { echo "profctl sql is left out: its library comes by npm, which is not installed" >&2; return 0; }
   mkdir -p "$to"
   cp "$root/client/lake/package.json" "$lock" "$to/"
-  npm ci --prefix "$to" --ignore-scripts --no-audit --no-fund >"$to/npm.log" 2>&1 ||
+  npm ci --prefix "$to" ${2:+"$2"} --ignore-scripts --no-audit --no-fund >"$to/npm.log" 2>&1 ||
     echo "profctl sql is left out: npm could not fetch its library; $to/npm.log says why" >&2
 }
 

@@ -17,6 +17,8 @@ scripts/portable/sysroot.sh "$machine" "$work"
 build "$work/build" -DCMAKE_TOOLCHAIN_FILE="$root/cmake/portable.cmake" -DPROFD_MACHINE="$machine" \
   -DPROFD_SYSROOT="$work/sysroot" -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF -DCMAKE_INSTALL_LIBDIR=lib
 
+fetch_lake "$work/build" --force
+
 echo "== packages"
 rm -rf "$work/artefacts" "$work/tree" "$work/symbols" "$work/build/packages"
 mkdir -p "$work/artefacts"

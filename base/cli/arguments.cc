@@ -13,6 +13,10 @@ Argument& Argument::Joined() {
   option_->join(',');
   return *this;
 }
+Argument& Argument::OneEach() {
+  option_->allow_extra_args(false);
+  return *this;
+}
 Argument& Argument::Newest() {
   option_->take_last();
   return *this;

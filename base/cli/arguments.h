@@ -19,6 +19,7 @@ class Argument {
   explicit Argument(CLI::Option* option) : option_(option) {}
   Argument& Required();
   Argument& Joined();                           // given several times means the same as once with commas
+  Argument& OneEach();                          // of a list: what follows its value is no other
   Argument& Newest();                           // given several times the last one counts
   Argument& MayBeBare(const char* is_then);     // "--wait-lease" is "--wait-lease=24h"
   Argument& InGroup(const std::string& group);  // under a heading of its own in --help; "" = not shown

@@ -7,7 +7,7 @@
 
 namespace profd::lake::duckdb {
 
-using Handle = void*;  // duckdb_database, duckdb_connection, duckdb_appender, duckdb_config
+using Handle = void*;  // duckdb_database, duckdb_connection, duckdb_appender, duckdb_data_chunk, …
 enum class State : int { kSuccess = 0, kError = 1 };
 
 // duckdb_result: handed over whole, read through functions alone.
@@ -18,44 +18,47 @@ struct Result {
   void* internal;
 };
 
-// duckdb_type, those that are no texts in JSON.
-enum class Type : int {
-  kBoolean = 1,
-  kTinyInt = 2,
-  kDouble = 11,  // 2 to 11: numbers
-  kHugeInt = 16,
-  kDecimal = 19,
-  kUHugeInt = 32,
-};
+// duckdb_type, those that our tables have.
+enum class Type : int { kBigInt = 5, kDouble = 11, kVarchar = 17 };
 
 // Name, what it returns, what it takes.
-#define PROFD_DUCKDB_FUNCTIONS(X)                                        \
-  X(library_version, const char*, ())                                    \
-  X(create_config, State, (Handle*))                                     \
-  X(set_config, State, (Handle, const char*, const char*))               \
-  X(destroy_config, void, (Handle*))                                     \
-  X(open_ext, State, (const char*, Handle*, Handle, char**))             \
-  X(connect, State, (Handle, Handle*))                                   \
-  X(disconnect, void, (Handle*))                                         \
-  X(close, void, (Handle*))                                              \
-  X(free, void, (void*))                                                 \
-  X(query, State, (Handle, const char*, Result*))                        \
-  X(extract_statements, uint64_t, (Handle, const char*, Handle*))        \
-  X(destroy_extracted, void, (Handle*))                                  \
-  X(destroy_result, void, (Result*))                                     \
-  X(result_error, const char*, (Result*))                                \
-  X(column_count, uint64_t, (Result*))                                   \
-  X(row_count, uint64_t, (Result*))                                      \
-  X(column_name, const char*, (Result*, uint64_t))                       \
-  X(column_type, Type, (Result*, uint64_t))                              \
-  X(value_varchar, char*, (Result*, uint64_t, uint64_t))                 \
-  X(appender_create, State, (Handle, const char*, const char*, Handle*)) \
-  X(appender_error, const char*, (Handle))                               \
-  X(appender_end_row, State, (Handle))                                   \
-  X(appender_destroy, State, (Handle*))                                  \
-  X(appender_close, State, (Handle))                                     \
-  X(append_int64, State, (Handle, int64_t))                              \
-  X(append_varchar_length, State, (Handle, const char*, uint64_t))       \
-  X(append_null, State, (Handle))
+#define PROFD_DUCKDB_FUNCTIONS(X)                                                         \
+  X(library_version, const char*, ())                                                     \
+  X(create_config, State, (Handle*))                                                      \
+  X(set_config, State, (Handle, const char*, const char*))                                \
+  X(destroy_config, void, (Handle*))                                                      \
+  X(open_ext, State, (const char*, Handle*, Handle, char**))                              \
+  X(connect, State, (Handle, Handle*))                                                    \
+  X(disconnect, void, (Handle*))                                                          \
+  X(close, void, (Handle*))                                                               \
+  X(free, void, (void*))                                                                  \
+  X(query, State, (Handle, const char*, Result*))                                         \
+  X(extract_statements, uint64_t, (Handle, const char*, Handle*))                         \
+  X(destroy_extracted, void, (Handle*))                                                   \
+  X(destroy_result, void, (Result*))                                                      \
+  X(result_error, const char*, (Result*))                                                 \
+  X(column_count, uint64_t, (Result*))                                                    \
+  X(row_count, uint64_t, (Result*))                                                       \
+  X(value_varchar, char*, (Result*, uint64_t, uint64_t))                                  \
+  X(interrupt, void, (Handle))                                                            \
+  X(appender_create_ext, State, (Handle, const char*, const char*, const char*, Handle*)) \
+  X(appender_error, const char*, (Handle))                                                \
+  X(appender_column_count, uint64_t, (Handle))                                            \
+  X(appender_column_type, Handle, (Handle, uint64_t))                                     \
+  X(append_data_chunk, State, (Handle, Handle))                                           \
+  X(get_type_id, Type, (Handle))                                                          \
+  X(destroy_logical_type, void, (Handle*))                                                \
+  X(create_data_chunk, Handle, (Handle*, uint64_t))                                       \
+  X(destroy_data_chunk, void, (Handle*))                                                  \
+  X(data_chunk_reset, void, (Handle))                                                     \
+  X(data_chunk_get_vector, Handle, (Handle, uint64_t))                                    \
+  X(data_chunk_set_size, void, (Handle, uint64_t))                                        \
+  X(vector_size, uint64_t, ())                                                            \
+  X(vector_get_data, void*, (Handle))                                                     \
+  X(vector_ensure_validity_writable, void, (Handle))                                      \
+  X(vector_get_validity, uint64_t*, (Handle))                                             \
+  X(vector_assign_string_element_len, void, (Handle, uint64_t, const char*, uint64_t))    \
+  X(appender_destroy, State, (Handle*))                                                   \
+  X(appender_close, State, (Handle))
 
 }  // namespace profd::lake::duckdb

@@ -11,14 +11,28 @@ constexpr Question kQuestions[] = {
     {"slow-steps", "steps that took longest, and the rank that took longest in each",
      "SELECT step, max(step_us) AS step_us, arg_max(rank, step_us - comm_exposed_us) AS slowest_rank "
      "FROM steps WHERE open = 0 GROUP BY step ORDER BY 2 DESC, step LIMIT 10"},
-    {"top-ops", "types of kernels that take most of the devices' time",
-     "SELECT type, count(*) AS n, sum(dur_ns) // 1000 AS total_us, round(avg(dur_ns) / 1000, 1) AS mean_us, "
-     "round(quantile_cont(dur_ns, 0.95) / 1000, 1) AS p95_us FROM kernels WHERE \"group\" IS NULL "
-     "GROUP BY type ORDER BY total_us DESC, type LIMIT 10"},
-    {"comm", "collectives by group and type, and how unevenly ranks spend their time in them",
-     "SELECT \"group\", type, count(*) AS n, sum(dur_ns) // 1000 AS total_us, min(dur_ns) // 1000 AS min_us, "
-     "max(dur_ns) // 1000 AS max_us, sum(bytes) AS bytes FROM kernels WHERE \"group\" IS NOT NULL "
-     "GROUP BY ALL ORDER BY total_us DESC, 1, 2 LIMIT 20"},
+    {"late-ranks", "ranks that others wait for in collectives, and how long",
+     "SELECT last_arrival AS rank, sum(wait_ns) // 1000 AS waited_us, count(DISTINCT rank) AS waiting_ranks, "
+     "count(DISTINCT \"group\") AS groups FROM comm WHERE rank <> last_arrival GROUP BY last_arrival "
+     "ORDER BY waited_us DESC, rank LIMIT 10"},
+    {"top-ops", "kernels that take most of the devices' time",
+     "SELECT op, type, unit, sum(n)::BIGINT AS n, sum(total_ns) // 1000 AS total_us, "
+     "round(sum(total_ns) / sum(n) / 1000, 1) AS mean_us, round(max(p95_ns) / 1000, 1) AS p95_us FROM ops "
+     "GROUP BY op, type, unit ORDER BY total_us DESC, op LIMIT 10"},
+    {"slow-ops", "kernels that take a rank longer than the median rank, by the time that costs",
+     "SELECT op, rank, n, round(mean / 1000, 1) AS mean_us, round(usual / 1000, 1) AS median_us, "
+     "round((mean - usual) * n / 1000) AS cost_us FROM (SELECT *, median(mean) OVER (PARTITION BY op) AS "
+     "usual "
+     "FROM (SELECT op, rank, sum(n)::BIGINT AS n, sum(total_ns) / sum(n) AS mean FROM ops GROUP BY op, "
+     "rank)) "
+     "ORDER BY cost_us DESC, op, rank LIMIT 10"},
+    {"comm", "collectives by group, type and size, and how much of their time is waiting",
+     "SELECT \"group\", op, size_class, sum(n)::BIGINT AS n, sum(total_ns) // 1000 AS total_us, "
+     "sum(wait_ns) // 1000 AS wait_us, sum(bytes)::BIGINT AS bytes FROM comm "
+     "GROUP BY \"group\", op, size_class ORDER BY total_us DESC, 1, 2, 3 LIMIT 20"},
+    {"recordings", "recordings, whose they are, and whether they are whole",
+     "SELECT object, node, \"user\", job, \"from\", \"to\", bytes, verdict, lost FROM captures "
+     "ORDER BY node, object LIMIT 1000"},
 };
 
 }  // namespace

@@ -14,6 +14,10 @@ struct Column {
 struct TableSchema {
   std::string_view name, row;
   std::span<const Column> columns;
+  // Of a table that is filled: what else the tables below are made of. It is no column of the table.
+  std::span<const Column> inner = {};
+  // Of a table that is made of others: the SELECT.
+  std::string_view made = {};
 };
 // All have the columns of Common() first.
 std::span<const Column> Common();

@@ -18,6 +18,7 @@ constexpr char kRows[] = ".json.rows";  // until they are all there
 CsvFile::CsvFile(std::unique_ptr<OutputFile> file, std::string_view header, bool for_spreadsheets,
                  std::string_view line_end)
     : file_(std::move(file)), for_spreadsheets_(for_spreadsheets), line_end_(line_end) {
+  if (header.empty()) return;
   file_->Append(header);
   file_->Append(line_end_);
 }

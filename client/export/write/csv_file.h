@@ -19,7 +19,7 @@ namespace profd::client {
 // One table. Cells from left to right, then End(). **Thread:** one.
 class CsvFile {
  public:
-  // Whether a spreadsheet may open the file (formula.h); what ends a line.
+  // "" = the first row is the header. Whether a spreadsheet may open the file (formula.h); what ends a line.
   CsvFile(std::unique_ptr<OutputFile> file, std::string_view header, bool for_spreadsheets = true,
           std::string_view line_end = "\n");
 

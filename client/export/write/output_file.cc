@@ -60,6 +60,12 @@ base::Result<std::unique_ptr<OutputFile>> OutputFile::CreateNamed(const std::str
   return Make(path, std::move(*folder), false);
 }
 
+std::unique_ptr<OutputFile> OutputFile::Into(std::function<void(std::string_view)> take) {
+  std::unique_ptr<OutputFile> file(new OutputFile("", "", {}, {}, false));
+  file->take_ = std::move(take);
+  return file;
+}
+
 base::Result<std::unique_ptr<OutputFile>> OutputFile::Make(const std::string& path, base::UniqueFd folder,
                                                            bool gzip) {
   std::string part = (folder ? PathOf(folder) + "/" + path.substr(NameAt(path)) : path) + kPart;
@@ -71,7 +77,7 @@ base::Result<std::unique_ptr<OutputFile>> OutputFile::Make(const std::string& pa
 }
 
 OutputFile::~OutputFile() {
-  if (!finished_) unlink(part_.c_str());
+  if (!finished_ && !part_.empty()) unlink(part_.c_str());
 }
 
 void OutputFile::Append(std::string_view text) {
@@ -107,6 +113,7 @@ void OutputFile::Compress(bool last) {
 }
 
 void OutputFile::Write(const char* bytes, size_t size) {
+  if (take_) return take_({bytes, size});
   while (status_.ok() && size > 0) {
     const ssize_t done = write(fd_.get(), bytes, size);
     if (done < 0 && errno == EINTR) continue;
@@ -127,6 +134,10 @@ base::Status OutputFile::Finish() {
     used_ = 0;
   } else {
     Flush();
+  }
+  if (take_) {
+    finished_ = true;
+    return status_;
   }
   const std::string whole = part_.substr(0, part_.size() - std::strlen(kPart));
   if (status_.ok() && rename(part_.c_str(), whole.c_str()) != 0)

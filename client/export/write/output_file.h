@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ class OutputFile {
   static base::Result<std::unique_ptr<OutputFile>> Create(const std::string& path, bool gzip = false);
   // The file that somebody names (-o): on the way to it no link serves that is another user's.
   static base::Result<std::unique_ptr<OutputFile>> CreateNamed(const std::string& path);
+  // No file: `take` gets what is written, piece by piece.
+  static std::unique_ptr<OutputFile> Into(std::function<void(std::string_view)> take);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -57,6 +60,7 @@ class OutputFile {
   uint64_t flushed_ = 0;
   std::unique_ptr<Deflater> deflater_;
   bool finished_ = false;
+  std::function<void(std::string_view)> take_;  // of Into
 };
 
 }  // namespace profd::client

@@ -12,6 +12,7 @@
 #include "client/show/screen/table.h"
 #include "client/verbs/answers/wishes.h"
 #include "client/verbs/directories.h"
+#include "client/verbs/recordings.h"
 #include "client/verbs/verb.h"
 #include "client/words/text.h"
 

@@ -19,6 +19,7 @@
 #include "client/show/render.h"
 #include "client/verbs/answers/wishes.h"
 #include "client/verbs/program.h"
+#include "client/verbs/recordings.h"
 #include "client/verbs/sessions/run.h"
 #include "client/verbs/sessions/start.h"
 #include "client/verbs/verb.h"

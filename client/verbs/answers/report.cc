@@ -14,6 +14,7 @@
 #include "client/report/compared.h"
 #include "client/verbs/answers/wishes.h"
 #include "client/verbs/directories.h"
+#include "client/verbs/recordings.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
 #include "client/words/text.h"

@@ -1,17 +1,20 @@
-#include <filesystem>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "client/export/write/csv_file.h"
 #include "client/lake/engine.h"
+#include "client/lake/files.h"
 #include "client/lake/questions.h"
 #include "client/lake/rows.h"
 #include "client/lake/schema.h"
 #include "client/show/screen/table.h"
 #include "client/verbs/answers/wishes.h"
-#include "client/verbs/directories.h"
+#include "client/verbs/lake_work.h"
+#include "client/verbs/recordings.h"
 #include "client/verbs/verb.h"
 #include "client/words/text.h"
 
@@ -42,21 +45,19 @@ std::string TextOf(const lake::Answer& answer) {
   return table.Text(OwnLook(true));
 }
 
-std::string CsvOf(const lake::Answer& answer) {
-  const auto field = [](const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == text.npos) return text;
-    std::string quoted = "\"";
-    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-    return quoted + "\"";
-  };
-  std::string csv;
-  const char* comma = "";
-  for (const auto& column : answer.columns) csv += std::exchange(comma, ",") + field(column.name);
+Status PrintCsv(const Context& context, const lake::Answer& answer) {
+  CsvFile csv(OutputFile::Into([&context](std::string_view piece) { context.Print(std::string(piece)); }),
+              "");
+  for (const auto& column : answer.columns) csv.Text(column.name);
+  csv.End();
   for (const auto& row : answer.rows) {
-    comma = "\n";
-    for (const auto& value : row) csv += std::exchange(comma, ",") + (value ? field(*value) : "");
+    for (size_t i = 0; i < row.size(); ++i) {
+      // No number is a formula, not even "-inf".
+      answer.columns[i].is_number ? csv.Plain(row[i].value_or("")) : csv.Text(row[i].value_or(""));
+    }
+    csv.End();
   }
-  return csv + "\n";
+  return csv.file().Finish();
 }
 
 std::string JsonOf(const lake::Answer& answer) {
@@ -88,23 +89,32 @@ base::Result<std::string> QueryOf(const SqlOptions& options) {
                     "': there is no such question; profctl sql --questions shows them");
 }
 
-// 0 or 7: the tables are there.
-ExitCode Fill(const Context& context, const SqlOptions& options, lake::Engine& engine) {
-  AnswerOptions answering;
-  answering.recursive = options.recursive;
-  auto wishes = ParseAnswer(answering);
-  if (!wishes.ok()) return context.Fail(wishes.status());
-  auto paths = WithSessions(context, options.from.empty() ? std::vector<std::string>{"last"} : options.from);
-  if (!paths.ok()) return context.Fail(paths.status());
-  wishes->request.paths = *std::move(paths);
-  wishes->request.judges = false;
-  const auto analysis = Analyse(wishes->request);
-  if (!analysis.ok()) return context.Fail(analysis.status());
-  for (const analyze::Note& note : (*analysis)->job().notes) context.Note(note.Line());
-  if (const Status status = lake::FillFrom(engine, (*analysis)->job()); !status.ok())
-    return context.Fail(status);
-  if (const Status status = engine.Lock(""); !status.ok()) return context.Fail(status);
-  return (*analysis)->is_whole() ? ExitCode::kOk : ExitCode::kPartialLoss;
+// The recordings, read; nullptr: what is asked are tables that somebody exported.
+base::Result<std::unique_ptr<analyze::Analysis>> Read(const Context& context, const SqlOptions& options) {
+  const auto lakes = std::ranges::count_if(options.from, lake::IsLake);
+  if (lakes > 0 && static_cast<size_t>(lakes) < options.from.size())
+    return Status(Code::kInvalidArgument,
+                  "--from: some of these are recordings, some exported tables: name either");
+  if (lakes > 0) return std::unique_ptr<analyze::Analysis>();
+  analyze::Request request;
+  request.recursive = options.recursive;
+  PROFD_ASSIGN_OR_RETURN(request.jobs, ParseThreads(""));
+  return AnalyseForTables(context, options.from.empty() ? std::vector<std::string>{"last"} : options.from,
+                          std::move(request));
+}
+
+base::Result<lake::Answer> Ask(lake::Engine& engine, const analyze::Analysis* analysis,
+                               const SqlOptions& options, const std::string& query) {
+  if (analysis == nullptr) {
+    PROFD_RETURN_IF_ERROR(lake::ViewsOf(engine, options.from, query));
+  } else {
+    PROFD_RETURN_IF_ERROR(lake::FillFrom(engine, *analysis));
+    PROFD_RETURN_IF_ERROR(engine.Lock({}));
+  }
+  auto answer = engine.Ask(query);
+  if (!answer.ok() && answer.status().message().find("Table with name") != std::string::npos)
+    return answer.status().In("tables are " + lake::TableNames());
+  return answer;
 }
 
 ExitCode Run(const Context& context, const SqlOptions& options) {
@@ -117,37 +127,35 @@ ExitCode Run(const Context& context, const SqlOptions& options) {
   const auto query = QueryOf(options);
   if (!query.ok()) return context.Fail(query.status());
   // Before anything is read, which may take long.
-  auto engine = lake::Engine::Open();
+  if (const auto library = lake::LoadLibrary(); !library.ok()) return context.Fail(library.status());
+  LakeWork work;
+  const auto analysis = Read(context, options);
+  if (!analysis.ok()) return context.Fail(analysis.status());
+  const auto engine = work.Open();
   if (!engine.ok()) return context.Fail(engine.status());
-  ExitCode code = ExitCode::kOk;
-  if (options.from.size() == 1 && lake::IsExported(options.from.front())) {
-    std::error_code error;
-    const std::string folder = std::filesystem::canonical(options.from.front(), error).string();
-    if (error) return context.Fail(Status(Code::kNotFound, options.from.front() + ": " + error.message()));
-    if (const Status status = lake::ViewsOf(**engine, folder); !status.ok()) return context.Fail(status);
-  } else if (code = Fill(context, options, **engine);
-             code != ExitCode::kOk && code != ExitCode::kPartialLoss) {
-    return code;
+  const auto answer = Ask(**engine, analysis->get(), options, *query);
+  if (!answer.ok()) return context.Fail(answer.status());
+  const auto code = *analysis == nullptr || (*analysis)->is_whole() ? ExitCode::kOk : ExitCode::kPartialLoss;
+  if (options.csv && !context.json) {
+    const Status status = PrintCsv(context, *answer);
+    return status.ok() ? code : context.Fail(status);
   }
-  const auto answer = (*engine)->Ask(*query);
-  if (!answer.ok()) {
-    const bool is_table = answer.status().message().find("Table with name") != std::string::npos;
-    return context.Fail(is_table ? answer.status().In("tables are " + lake::TableNames()) : answer.status());
-  }
-  context.Print(context.json ? JsonOf(*answer) : options.csv ? CsvOf(*answer) : TextOf(*answer));
+  context.Print(context.json ? JsonOf(*answer) : TextOf(*answer));
   return code;
 }
 
 Action Define(cli::Arguments arguments) {
   const auto asked = std::make_shared<SqlOptions>();
-  arguments.Text("QUERY", &asked->query, "one SELECT over the tables steps and kernels (docs/lake.md)");
+  arguments.Text("QUERY", &asked->query,
+                 "one SELECT over the tables " + lake::TableNames() + " (docs/lake.md)");
   arguments.Text("--question", &asked->question, "a ready query instead; --questions has all");
   arguments.Flag("--questions", &asked->questions, "ready queries");
-  arguments.Each(
-      "--from", [asked](const std::string& given) { asked->from.push_back(given); },
-      "a session, PROF directory, *_ascend_pt folder, database, folder of these, or what export --format "
-      "parquet wrote; may come again; without "
-      "it the session last");
+  arguments
+      .List(
+          "--from", &asked->from,
+          "a session, PROF directory, *_ascend_pt folder, database, folder of these, or a lake: what export "
+          "--format parquet wrote; may come again; without it the session last")
+      .OneEach();
   arguments.Flag("--csv", &asked->csv, "the answer as CSV");
   arguments.Flag("--recursive", &asked->recursive, "recordings of one job lie anywhere below --from");
   return {.run = [asked](const Context& context) { return Run(context, *asked); }};
@@ -156,7 +164,9 @@ Action Define(cli::Arguments arguments) {
 }  // namespace
 
 namespace verbs {
-Verb Sql() { return {"sql", "answers SQL about steps and kernels of recordings", Reach::kHere, Define}; }
+Verb Sql() {
+  return {"sql", "answers SQL about steps, kernels and collectives of recordings", Reach::kHere, Define};
+}
 }  // namespace verbs
 
 }  // namespace profd::client

@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -102,22 +100,6 @@ Result<AnswerWishes> ParseAnswer(const AnswerOptions& options) {
 void DefineRecursive(cli::Arguments& arguments, AnswerOptions* options) {
   arguments.Flag("--recursive", &options->recursive,
                  "take all recordings below DIR for those of one job, however deep they lie");
-}
-
-Result<std::unique_ptr<analyze::Analysis>> Analyse(analyze::Request request) {
-  const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
-  if (is_terminal) {
-    request.progress = [mutex = std::make_shared<std::mutex>()](size_t done, size_t all) {
-      const std::lock_guard lock(*mutex);
-      const std::string line =
-          all == 0 ? "looking for recordings"
-                   : "reading recordings: " + std::to_string(done) + " of " + std::to_string(all);
-      std::fprintf(stderr, "\r\033[K%s", line.c_str());
-    };
-  }
-  auto analysis = analyze::Analysis::Run(std::move(request));
-  if (is_terminal) std::fputs("\r\033[K", stderr);
-  return analysis;
 }
 
 std::string ScreenOf(const analyze::Analysis& analysis, const AnswerWishes& wishes) {

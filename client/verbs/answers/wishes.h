@@ -1,7 +1,6 @@
 // What the verbs that analyse take alike, and how they end.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,8 +32,6 @@ struct AnswerWishes {
   std::optional<double> fail_on;  // percent of a step
 };
 base::Result<AnswerWishes> ParseAnswer(const AnswerOptions& options);
-// Analysis::Run(); on a terminal with a line that says how far the reading is.
-base::Result<std::unique_ptr<analyze::Analysis>> Analyse(analyze::Request request);
 
 // "a,b" → a and b.
 std::vector<std::string> Words(const std::string& list);

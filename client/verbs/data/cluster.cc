@@ -5,7 +5,7 @@
 #include "client/analyze/cluster/cluster_output.h"
 #include "client/analyze/cluster/rank_databases.h"
 #include "client/export/write/json_text.h"
-#include "client/verbs/directories.h"
+#include "client/verbs/recordings.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -32,14 +32,9 @@ ExitCode ExportCluster(const Context& context, const std::vector<std::string>& g
                                "--cluster-output: makes a folder for each rank; say where with --out"));
   }
   analyze::Request request;
-  auto paths = WithSessions(context, given);
-  if (!paths.ok()) return context.Fail(paths.status());
-  request.paths = *std::move(paths);
   request.jobs = jobs;
-  request.judges = false;
-  const auto analysis = analyze::Analysis::Run(std::move(request));
+  const auto analysis = AnalyseForTables(context, given, std::move(request));
   if (!analysis.ok()) return context.Fail(analysis.status());
-  for (const analyze::Note& note : (*analysis)->job().notes) context.Note(note.Line());
   NoteWindows(context, (*analysis)->job());
   const auto files = analyze::WriteClusterOutput(**analysis, out);
   if (!files.ok()) return context.Fail(files.status());

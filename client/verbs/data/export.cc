@@ -232,27 +232,12 @@ void PrintResult(const Context& context, const ExportResult& result) {
                 "\n");
 }
 
-// What is for PROF directories alone.
 Status CheckFramework(const ExportArguments& arguments, const std::string& folder) {
-  const std::pair<const char*, bool> options[] = {
-      {"--from", !arguments.from.empty()},
-      {"--to", !arguments.to.empty()},
-      {"--devices", !arguments.devices.empty()},
-      {"--kinds", !arguments.kinds.empty()},
-      {"--iteration", !arguments.iteration.empty()},
-      {"--model", !arguments.model.empty()},
-      {"--split", !arguments.split.empty()},
-      {"--gzip", arguments.gzip},
-      {"--resume", arguments.resume},
-      {"--per-device", arguments.per_device && arguments.layout.empty()},
-      {"--layout", !arguments.layout.empty()}};
-  for (const auto& [option, is_given] : options) {
-    if (!is_given) continue;
-    return Status(base::Code::kInvalidArgument,
-                  folder + " is a folder of Ascend's PyTorch Profiler, which is exported without " + option +
-                      "; name the PROF directory in it to export that alone");
-  }
-  return {};
+  const char* const option = OptionOfOneDirectory(arguments, true);
+  if (option == nullptr) return {};
+  return {base::Code::kInvalidArgument,
+          folder + " is a folder of Ascend's PyTorch Profiler, which is exported without " + option +
+              "; name the PROF directory in it to export that alone"};
 }
 
 // The framework's folders that were given, or with --recursive are right in it.
@@ -397,6 +382,31 @@ Action Define(cli::Arguments arguments) {
 }
 
 }  // namespace
+
+const char* OptionOfOneDirectory(const ExportArguments& arguments, bool is_framework) {
+  struct Option {
+    const char* name;
+    bool is_given, of_framework = false;
+  };
+  const Option options[] = {{"--from", !arguments.from.empty()},
+                            {"--to", !arguments.to.empty()},
+                            {"--devices", !arguments.devices.empty()},
+                            {"--kinds", !arguments.kinds.empty()},
+                            {"--iteration", !arguments.iteration.empty()},
+                            {"--model", !arguments.model.empty()},
+                            {"--split", !arguments.split.empty()},
+                            {"--gzip", arguments.gzip},
+                            {"--resume", arguments.resume},
+                            {"--per-device", arguments.per_device && arguments.layout.empty()},
+                            {"--layout", !arguments.layout.empty()},
+                            {"--repair", arguments.repair, true},
+                            {"--dry-run", arguments.dry_run, true},
+                            {"--vendor-compatible", arguments.vendor_compatible, true}};
+  for (const Option& option : options) {
+    if (option.is_given && !(is_framework && option.of_framework)) return option.name;
+  }
+  return nullptr;
+}
 
 ExitCode RunExport(const Context& context, const ExportArguments& given) {
   ExportArguments arguments = given;

@@ -25,6 +25,10 @@ struct ExportArguments {
   std::string without;  // a table that is not made
 };
 
+// The first option given that an export of one PROF directory alone obeys; nullptr: none. With
+// `is_framework` without those that one of a framework's folder obeys, too.
+const char* OptionOfOneDirectory(const ExportArguments& arguments, bool is_framework);
+
 ExitCode RunExport(const Context& context, const ExportArguments& arguments);
 
 }  // namespace profd::client

@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "client/analyze/analysis.h"
 #include "client/export/write/output_file.h"
 #include "client/files/temporary_folder.h"
 #include "client/lake/engine.h"
 #include "client/lake/rows.h"
 #include "client/lake/schema.h"
-#include "client/verbs/directories.h"
+#include "client/verbs/lake_work.h"
+#include "client/verbs/recordings.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -21,23 +21,9 @@ using base::Code;
 using base::Status;
 
 Status Check(const ExportArguments& arguments) {
-  const std::pair<const char*, bool> options[] = {{"--from", !arguments.from.empty()},
-                                                  {"--to", !arguments.to.empty()},
-                                                  {"--devices", !arguments.devices.empty()},
-                                                  {"--kinds", !arguments.kinds.empty()},
-                                                  {"--iteration", !arguments.iteration.empty()},
-                                                  {"--model", !arguments.model.empty()},
-                                                  {"--split", !arguments.split.empty()},
-                                                  {"--gzip", arguments.gzip},
-                                                  {"--resume", arguments.resume},
-                                                  {"--repair", arguments.repair},
-                                                  {"--per-device", arguments.per_device},
-                                                  {"--dry-run", arguments.dry_run},
-                                                  {"--vendor-compatible", arguments.vendor_compatible}};
-  for (const auto& [option, is_given] : options) {
-    if (is_given)
-      return {Code::kInvalidArgument,
-              std::string("--format parquet writes all of a job: leave ") + option + " out"};
+  if (const char* const option = OptionOfOneDirectory(arguments, false)) {
+    return {Code::kInvalidArgument,
+            std::string("--format parquet writes all of a job: leave ") + option + " out"};
   }
   if (!arguments.out.empty()) return {};
   return {Code::kInvalidArgument,
@@ -59,27 +45,22 @@ Status Take(const std::string& made, const std::string& path) {
 
 ExitCode ExportParquet(const Context& context, const ExportArguments& arguments, unsigned jobs) {
   if (const Status status = Check(arguments); !status.ok()) return context.Fail(status);
-  auto engine = lake::Engine::Open();
-  if (!engine.ok()) return context.Fail(engine.status());
-  auto paths = WithSessions(context, arguments.directories);
-  if (!paths.ok()) return context.Fail(paths.status());
+  if (const auto library = lake::LoadLibrary(); !library.ok()) return context.Fail(library.status());
+  LakeWork work;
   analyze::Request request;
-  request.paths = *std::move(paths);
-  request.judges = false;
   request.recursive = arguments.recursive;
   request.jobs = jobs;
-  const auto analysis = analyze::Analysis::Run(request);
+  const auto analysis = AnalyseForTables(context, arguments.directories, std::move(request));
   if (!analysis.ok()) return context.Fail(analysis.status());
-  for (const analyze::Note& note : (*analysis)->job().notes) context.Note(note.Line());
+  const auto engine = work.Open();
+  if (!engine.ok()) return context.Fail(engine.status());
   auto folder = TemporaryFolder::Make("parquet");
   if (!folder.ok()) return context.Fail(folder.status());
-  Status status = lake::FillFrom(**engine, (*analysis)->job());
+  Status status = lake::FillFrom(**engine, **analysis);
   for (const lake::TableSchema& table : lake::Tables()) {
     const std::string name = std::string(table.name), file = name + ".parquet";
     const std::string made = folder->path() + "/" + file;
-    if (status.ok())
-      status = (*engine)->Do("COPY (SELECT * FROM " + name + " ORDER BY rank, t) TO " + lake::Quoted(made) +
-                             " (FORMAT parquet, COMPRESSION zstd)");
+    if (status.ok()) status = (*engine)->Write(name, made);
     if (status.ok()) status = Take(made, arguments.out + "/" + file);
     if (!status.ok()) return context.Fail(status);
     if (!context.json) context.Print(OneLine(arguments.out + "/" + file) + "\n");

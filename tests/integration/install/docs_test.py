@@ -321,7 +321,7 @@ class CodeTest(harness.ProfdTest):
             count = 0
             for page in PAGES:
                 for block in blocks_of(page):
-                    if block.language == "sql":
+                    if block.language == "sql" and page.name != "lake.md":  # of another engine: sql_test
                         try:
                             rows = database.execute(block.text).fetchall()
                         except sqlite3.Error as error:

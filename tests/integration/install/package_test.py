@@ -33,6 +33,9 @@ PACKAGES = {
     "profd-sim": ["/usr/lib/profd/sim/libascend_hal.so", "/usr/lib/profd/sim/libmspti.so",
                   "/usr/lib/profd/sim/old/libascend_hal.so"],
 }
+LAKE = list((harness.BUILD / "lake").glob("node_modules/@duckdb/*/libduckdb.so"))
+if LAKE:  # else scripts/lake.sh has not fetched it, and the package is left out
+    PACKAGES["profd-lake"] = ["/usr/lib/profd/libduckdb.so", "/usr/share/doc/profd-lake/libraries/duckdb.copyright"]
 # The project has no mail address yet; Debian has zlib and SQLite as archives for static linking, too.
 TOLERATED = ("bogus-mail-host", "embedded-library")
 USER = harness.nobody()
@@ -73,6 +76,26 @@ class PackageTest(unittest.TestCase):
             for line in run("dpkg-deb", "-c", self.packages[name]).splitlines():
                 self.assertEqual(line.split()[1], "root/root", line)
         self.assertEqual(run("dpkg-deb", "-I", self.packages["profd"], "conffiles").split(), ["/etc/profd/profd.yaml"])
+
+    @unittest.skipUnless(LAKE, "scripts/lake.sh has not fetched the library")
+    def test_sql_takes_the_library_of_the_package(self):
+        """What is in it, stripped, answers where profctl looks for it; and profctl names the package."""
+        content = self.folder / "lake"
+        run("dpkg-deb", "-x", self.packages["profd-lake"], content)
+        library = content / "usr/lib/profd/libduckdb.so"
+        self.assertLess(library.stat().st_size, LAKE[0].stat().st_size)
+        (content / "bin").mkdir()
+        profctl = pathlib.Path(shutil.copy(harness.PROFCTL, content / "bin"))
+        result = subprocess.run([str(profctl), "sql", "SELECT 1", "--from", str(content)], capture_output=True, text=True, check=False)
+        if not os.path.exists("/usr/lib/profd/libduckdb.so"):
+            self.assertIn("install the package profd-lake", result.stderr)
+        its = content / "lake" / LAKE[0].relative_to(harness.BUILD / "lake")
+        its.parent.mkdir(parents=True)
+        library.rename(its)
+        lake = content / "tables/cold/v1"
+        lake.mkdir(parents=True)
+        self.assertEqual(run(profctl, "sql", "SELECT count(*) AS n FROM steps", "--from", lake.parents[1], "--csv"), "n\n0\n")
+        self.assertEqual(run("dpkg-deb", "-f", self.packages["profctl"], "Suggests").strip(), "profd-lake")
 
     def test_what_quickstart_builds_can_be_packed(self):
         """README: after quickstart cpack. Whatever is installed from the build folder must be among what it builds."""

@@ -1,0 +1,129 @@
+#include "client/lake/files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "base/join.h"
+#include "client/lake/schema.h"
+#include "client/words/text.h"
+
+namespace profd::lake {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Code;
+using base::Status;
+
+constexpr const char* kTrees[] = {"hot/v1", "cold/v1"};
+constexpr char kEnd[] = ".parquet";
+
+Status NotReadable(const fs::path& path, const std::error_code& error) {
+  const bool is_denied = error == std::errc::permission_denied;
+  return {is_denied ? Code::kPermissionDenied : Code::kNotFound,
+          client::OneLine(path.string()) + ": " + error.message()};
+}
+
+struct Files {
+  std::vector<std::string> hot, others;  // by name
+};
+
+// What is still written has a name with a dot in front. Links are not followed.
+Status FindBelow(const fs::path& folder, std::vector<std::string>& files) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return {};
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const fs::path& path = at->path();
+    std::error_code gone;
+    if (at->is_regular_file(gone) && !at->is_symlink(gone) && path.extension() == kEnd &&
+        !path.filename().string().starts_with('.'))
+      files.push_back(path.string());
+  }
+  return error ? NotReadable(folder, error) : Status();
+}
+
+Status FindIn(const fs::path& folder, const std::string& table, Files& files) {
+  PROFD_RETURN_IF_ERROR(FindBelow(folder / kTrees[0] / table, files.hot));
+  PROFD_RETURN_IF_ERROR(FindBelow(folder / kTrees[1] / table, files.others));
+  std::error_code error;
+  const fs::path own = folder / (table + kEnd);
+  if (fs::is_regular_file(own, error)) files.others.push_back(own.string());
+  std::ranges::sort(files.hot);
+  std::ranges::sort(files.others);
+  return {};
+}
+
+std::string Read(const std::vector<std::string>& files) {
+  return "read_parquet([" + base::Joined(files, ", ", Quoted) +
+         "], union_by_name = true, hive_partitioning = false, filename = true)";
+}
+
+// A file of an older schema lacks columns, one of a newer has more. Who a row of hot/ is of, says the name
+// that the store let its node write, not the row.
+std::string RowsOf(const TableSchema& table, const Files& files) {
+  std::string rows = "SELECT ";
+  for (const auto& set : {Common(), table.columns}) {
+    for (const Column& column : set)
+      rows += "NULL::" + std::string(column.type) + " AS \"" + std::string(column.name) + "\", ";
+  }
+  rows += "NULL::VARCHAR AS filename WHERE false";
+  if (!files.others.empty()) rows += " UNION ALL BY NAME SELECT * FROM " + Read(files.others);
+  if (!files.hot.empty())
+    rows +=
+        " UNION ALL BY NAME SELECT * REPLACE (regexp_extract(filename, '([^/]*)_[^/_]*_[^/_]*$', 1) AS node) "
+        "FROM " +
+        Read(files.hot);
+  return rows;
+}
+
+// Whether the same row may lie in two of the files, as the numbers of each one's rows say.
+base::Result<bool> MayRepeat(Engine& engine, const std::string& rows) {
+  PROFD_ASSIGN_OR_RETURN(const Answer answer,
+                         engine.Ask("SELECT count(*) FROM (SELECT first, max(last) OVER (PARTITION BY node, "
+                                    "instance ORDER BY first, last "
+                                    "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM "
+                                    "(SELECT node, instance, min(seq) AS "
+                                    "first, max(seq) AS last FROM (" +
+                                    rows + ") GROUP BY node, instance, filename)) WHERE first <= before"));
+  return answer.rows.front().front() != "0";
+}
+
+}  // namespace
+
+bool IsLake(const std::string& folder) {
+  std::error_code error;
+  const auto is_tree = [&](const char* tree) { return fs::is_directory(fs::path(folder) / tree, error); };
+  if (std::ranges::any_of(kTrees, is_tree)) return true;
+  return std::ranges::any_of(Tables(), [&](const TableSchema& table) {
+    return fs::is_regular_file(fs::path(folder) / (std::string(table.name) + kEnd), error);
+  });
+}
+
+Status ViewsOf(Engine& engine, const std::vector<std::string>& given, const std::string& query) {
+  std::set<std::string> folders;  // each once
+  for (const std::string& folder : given) {
+    std::error_code error;
+    folders.insert(fs::canonical(folder, error).string());
+    if (error) return NotReadable(folder, error);
+  }
+  PROFD_RETURN_IF_ERROR(engine.Lock({folders.begin(), folders.end()}));
+  for (const TableSchema& table : Tables()) {
+    Files files;
+    for (const std::string& folder : folders)
+      PROFD_RETURN_IF_ERROR(FindIn(folder, std::string(table.name), files));
+    const std::string rows = RowsOf(table, files);
+    // To look for repeated rows takes long: not in a table that nobody asks.
+    bool repeats = files.hot.size() + files.others.size() > 1;
+    if (repeats && query.find(table.name) != std::string::npos) {
+      PROFD_ASSIGN_OR_RETURN(repeats, MayRepeat(engine, rows));
+    }
+    const char* const which = repeats ? "DISTINCT ON (node, instance, seq) * " : "* ";
+    const char* const order = repeats ? " ORDER BY node, instance, seq, ver DESC" : "";
+    PROFD_RETURN_IF_ERROR(engine.Do("CREATE VIEW " + std::string(table.name) + " AS SELECT " + which +
+                                    "EXCLUDE (filename) FROM (" + rows + ")" + order));
+  }
+  return {};
+}
+
+}  // namespace profd::lake

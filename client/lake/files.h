@@ -1,0 +1,18 @@
+// A lake on a folder: Parquet files by table. TABLE.parquet, as export --format parquet writes them, and the
+// tree of a fleet: hot/v1/TABLE/…, cold/v1/TABLE/….
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "client/lake/engine.h"
+
+namespace profd::lake {
+
+bool IsLake(const std::string& folder);
+// Views of all tables of the schema, over all of these; of rows with one name the last version counts. Locks
+// the engine to them. `query`: what will be asked of them.
+base::Status ViewsOf(Engine& engine, const std::vector<std::string>& folders, const std::string& query);
+
+}  // namespace profd::lake
