@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "client/analyze/rules/context.h"
-#include "client/analyze/rules/lock_holder.h"
+#include "client/analyze/rules/host/lock_holder.h"
 
 namespace profd::analyze {
 

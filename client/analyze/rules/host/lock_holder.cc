@@ -1,4 +1,4 @@
-#include "client/analyze/rules/lock_holder.h"
+#include "client/analyze/rules/host/lock_holder.h"
 
 #include <algorithm>
 #include <map>
