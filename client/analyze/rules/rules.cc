@@ -188,9 +188,9 @@ constexpr Rule kRules[] = {
     {"pipe.stage", "a stage of a pipeline computes pipe.stage_ratio times as long as the others",
      "sends and receives of all its ranks", kReplay, "give it fewer layers", FindHeavyStages},
     {"pipe.bubble",
-     "the busiest stage has nothing to do for pipe.bubble_ratio times what its number of batches and stages "
-     "needs",
-     "sends and receives of all its ranks", "as if stages were equal", "look at the schedule", FindBubbles},
+     "the first stage waits for the others, without what messages take, for pipe.bubble_ratio times what "
+     "its batches and stages need; as information: there are fewer than pipe.batches_per_stage",
+     "sends and receives of all its ranks", "what it waits beyond that", "look at the schedule", FindBubbles},
     {"mem.leak", "memory of an owner grows all the time by memory.leak_mb, over memory.min_steps",
      "memory of devices by owner", "none", "look at what that owner holds", FindLeaks},
     {"mem.fragment",
