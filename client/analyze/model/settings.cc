@@ -72,6 +72,7 @@ constexpr Setting kSettings[] = {
     {"goodput.outside_percent", 5, "of the time that lies between steps"},
     {"rank.absent_percent", 1, "of a step, waited for ranks that were not recorded"},
     {"step.outlier", 1.5, "of a step to the median step"},
+    {"step.few", 1.2, "of slow steps to the quick ones, where there are fewer than 20"},
 };
 
 }  // namespace

@@ -204,11 +204,14 @@ constexpr Rule kRules[] = {
      "look at what the program does between steps", FindLostTime},
     {"step.jitter",
      "the slowest twentieth of 20 steps and more is step.jitter_percent above the median, and no finding "
-     "explains "
-     "it; with its period where slow steps come again with step.period_correlation",
+     "explains it; with its period where slow steps come again with step.period_correlation; of fewer steps, "
+     "some take step.few times what the quick ones do",
      "steps", "their time less the median's", "look at what happens in those steps", nullptr},
-    {"step.outlier", "a step takes step.outlier times the median, and no finding explains it", "steps",
-     "its time less the median's", "look at that step in a timeline", nullptr},
+    {"step.outlier",
+     "a step takes step.outlier times the median, or, of fewer than 20, step.few times what the quick ones "
+     "do, "
+     "and no finding explains it",
+     "steps", "its time less the median's", "look at that step in a timeline", nullptr},
     {"data.loss",
      "records of tasks, or of a program's calls, were lost in steps that are analysed; findings of these "
      "steps "

@@ -1,0 +1,174 @@
+// Programs that stop: in front of a launch, in one, and when they come back from waiting for their device.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/analyze/job.h"
+#include "client/analyze/judge.h"
+#include "client/analyze/model/match.h"
+#include "client/analyze/model/replay.h"
+
+namespace profd::analyze {
+namespace {
+
+constexpr Ns kUs = 1'000, kMs = 1'000'000, kBegin = 1'000'000 * kMs;
+constexpr uint64_t kProcess = 7, kThread = kProcess << 32 | kProcess;
+
+// A program of one thread that launches kernels on one device or more, and waits for them at the end of each
+// step.
+class StallsTest : public testing::Test {
+ protected:
+  void Launch(Ns takes = 2 * kUs) {
+    const TextId type = builder_.Text("MatMul");
+    for (int device = 0; device < devices_; ++device) {
+      builder_.AddCall({at_, at_ + takes, builder_.Text("launch"), 0, CallKind::kOther}, kThread,
+                       ++connection_);
+      at_ += takes;
+      Task task;
+      task.begin = std::max(done_, at_ + 5 * kUs);
+      task.end = task.begin + 80 * kUs;
+      task.name = type;
+      task.kind = builder_.Class(type, 0, Work::kCompute);
+      builder_.AddTask(device, task, 1, connection_, kProcess);
+      if (device + 1 == devices_) done_ = task.end;
+    }
+    at_ += 20 * kUs;
+  }
+  // Gives the moment from which on it could have come back.
+  Ns Synchronise(Ns late = 10 * kUs) {
+    const Ns begin = at_;
+    at_ = std::max(at_, done_) + late;
+    builder_.AddCall({begin, at_, builder_.Text("aclrtSynchronizeStream"), 0, CallKind::kSynchronise},
+                     kThread, ++connection_);
+    return at_ - late;
+  }
+  // `fill` gets the number of the step.
+  template <typename Fill>
+  void Steps(int count, Fill fill) {
+    for (int device = 0; device < devices_; ++device) builder_.At(device).number = device;
+    host_.process = kProcess;
+    for (int step = 0; step < count; ++step) {
+      const Ns begin = at_;
+      fill(step);
+      builder_.AddStep({step, begin, at_}, -1, kThread);
+      at_ += 30 * kUs;
+    }
+  }
+  template <typename Meanwhile>
+  void ComesBackLate(Meanwhile meanwhile) {
+    const uint32_t waits = Stack("synchronise (train.py:8)", HostPlace::kSleep);
+    Steps(12, [&](int) {
+      for (int i = 0; i < 50; ++i) {
+        Launch();
+        if (i != 10) continue;
+        meanwhile();
+        at_ += 60 * kUs;
+      }
+      const Ns done = Synchronise(3 * kMs);
+      Waits(done - kMs, at_, waits);
+    });
+  }
+  uint32_t Stack(const char* function, HostPlace place, bool is_queued = false) {
+    stacks_.push_back({builder_.Text(function), place, {builder_.Text(function)}});
+    if (is_queued)
+      stacks_.back().frames.insert(stacks_.back().frames.begin(), builder_.Text("[waits for a CPU]"));
+    return static_cast<uint32_t>(stacks_.size() - 1);
+  }
+  void Waits(Ns from, Ns to, uint32_t stack) { host_.waits.push_back({from, to, kThread, stack}); }
+  void Runs(Ns from, Ns to, uint32_t stack) { host_.running.push_back({from, to, kThread, stack}); }
+  std::vector<Finding> Told(const std::vector<std::string>& rules = {}) {
+    std::vector<Part> parts;
+    parts.push_back(builder_.Finish());
+    parts.back().hosts.push_back(std::move(host_));
+    parts.back().stacks = std::move(stacks_);
+    Job job = Join(std::move(parts));
+    const Matches matches = MatchCollectives(job);
+    const Replay replay(job, matches, 1);
+    const Clocks clocks;
+    const Settings settings;
+    return Judge(MakeContext(job, matches, clocks, replay, settings, 1), rules, 1).findings;
+  }
+  static std::string Titles(const std::vector<Finding>& told) {
+    std::string text;
+    for (const Finding& finding : told) text += finding.id + ": " + finding.title + "\n";
+    return text;
+  }
+
+  int devices_ = 1;
+  RankBuilder builder_{"rank"};
+  HostPart host_;
+  std::vector<HostStack> stacks_;
+  Ns at_ = kBegin, done_ = 0;
+  int64_t connection_ = 0;
+};
+
+TEST_F(StallsTest, AHealthyProgramHasNone) {
+  Steps(12, [&](int) {
+    for (int i = 0; i < 50; ++i) Launch();
+    Synchronise();
+  });
+  const std::vector<Finding> told = Told();
+  EXPECT_TRUE(told.empty()) << Titles(told);
+}
+
+// Where a host stops in other steps, and calls are not known.
+TEST_F(StallsTest, NothingIsSaidOfCommunicationWhereThereIsNone) {
+  const TextId type = builder_.Text("MatMul");
+  builder_.At(0).number = 0;
+  for (int step = 0; step < 30; ++step) {
+    const Ns begin = at_;
+    for (int i = 0; i < 50; ++i) {
+      const Ns length = (step % 7 == 3 ? 150 : 80) * kUs;
+      Task task{at_, at_ + length,  builder_.Class(type, 0, Work::kCompute), kNone, kNone, type,
+                0,   Work::kCompute};
+      builder_.AddTask(0, task, 1, RankBuilder::kNoConnection, kProcess);
+      at_ += length + 2 * kUs;
+    }
+    if (step % 7 == 5) at_ += 4 * kMs;
+    builder_.AddStep({step, begin, at_}, -1, kThread);
+  }
+  const std::vector<Finding> told = Told({"step"});
+  ASSERT_EQ(told.size(), 1u) << Titles(told);
+  EXPECT_EQ(told[0].id, "step.jitter");
+  EXPECT_EQ(told[0].title.find("communication"), std::string::npos) << told[0].title;
+  EXPECT_EQ(told[0].steps, (std::vector<uint32_t>{3, 10, 17, 24})) << told[0].title;
+}
+
+// Few steps: what is clear is told, though nobody knows why.
+TEST_F(StallsTest, SlowStepsOfFew) {
+  Steps(6, [&](int step) {
+    const TextId type = builder_.Text("MatMul");
+    for (int i = 0; i < 50; ++i) Launch();
+    if (step == 3 || step == 5) {  // something that nothing else in the job is like
+      Task task{done_, done_ + 1'200 * kUs, builder_.Class(type, 1, Work::kCompute), kNone, kNone, type,
+                0,     Work::kCompute};
+      builder_.AddTask(0, task, 1, RankBuilder::kNoConnection, kProcess);
+      done_ += 1'200 * kUs;
+    }
+    Synchronise();
+  });
+  const std::vector<Finding> told = Told({"step"});
+  ASSERT_EQ(told.size(), 1u) << Titles(told);
+  EXPECT_EQ(told[0].steps, (std::vector<uint32_t>{3, 5}));
+  EXPECT_NE(told[0].title.find("2 of 5 steps take 1.2 ms more than the others: computing grows"),
+            std::string::npos)
+      << told[0].title;
+}
+
+TEST_F(StallsTest, TheSlowOneOfTwoSteps) {
+  Steps(3, [&](int step) {
+    for (int i = 0; i < 50; ++i) Launch();
+    Synchronise();
+    if (step == 1) at_ += 5 * kMs;
+  });
+  const std::vector<Finding> told = Told({"step"});
+  ASSERT_EQ(told.size(), 1u) << Titles(told);
+  EXPECT_EQ(told[0].id, "step.outlier");
+  EXPECT_EQ(told[0].steps, (std::vector<uint32_t>{1}));
+}
+
+}  // namespace
+}  // namespace profd::analyze
