@@ -48,6 +48,8 @@ const char* Does(HostPlace place) {
       return "waits for another lock or thread";
     case HostPlace::kSleep:
       return "sleeps";
+    case HostPlace::kStopped:
+      return "is stopped by a signal";
     case HostPlace::kNetwork:
       return "waits for the network";
     case HostPlace::kOther:
