@@ -173,7 +173,7 @@ TEST_F(StallsTest, ALimitThatKeepsItFromComingBack) {
     for (int i = 0; i < 50; ++i) Launch();
     const Ns done = Synchronise((30 + step % 5) * kMs);
     const auto look = [&](Ns from, Ns to, double throttled) {
-      host_.cgroups.push_back({from, to, builder_.Text("/job"), 0.2, 0.2, throttled});
+      host_.cgroups.push_back({from, to, builder_.Text("/job"), 0.2, 0.22, throttled});
     };
     look(done - 6 * kMs, done, 0);
     look(done, at_, 0.95);
@@ -181,6 +181,8 @@ TEST_F(StallsTest, ALimitThatKeepsItFromComingBack) {
   const std::vector<Finding> told = Told();
   ASSERT_EQ(told.size(), 1u) << Titles(told);
   EXPECT_EQ(told[0].causes.at(0).id, "host.throttled") << told[0].title;
+  EXPECT_NE(told[0].title.find("its cgroup /job may use no more than 0.22 CPUs"), std::string::npos)
+      << told[0].title;
   EXPECT_NEAR(told[0].cost.ms_per_step, 32, 2);
 }
 

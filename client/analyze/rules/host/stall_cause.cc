@@ -211,7 +211,7 @@ std::string_view WithoutLine(std::string_view function) {
 
 std::string Number(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, value < 10 ? "%.1f" : "%.0f", value);
+  std::snprintf(text, sizeof text, value < 1 ? "%.2g" : value < 10 ? "%.1f" : "%.0f", value);
   return text;
 }
 

@@ -329,7 +329,8 @@ Finding MakeStall(const Context& context, const Group& group, bool is_usual) {
   std::string why = reason.text.empty() ? "no cause is recorded" : reason.Sentence();
   const auto holder = LockHolderOf(context, pieces, reason);
   if (holder) why += "; " + SentenceOf(*holder);
-  const bool of_all = is_usual && ranks.size() == job.ranks.size();
+  const bool is_each = is_usual && 2 * steps.size() >= context.steps();
+  const bool of_all = is_each && ranks.size() == job.ranks.size();
   const std::string who = of_all ? "on all ranks" : ProgramName(job, ranks) + ":";
   finding.where = WhereOf(job, ranks);
   if (!of_all) {
@@ -338,9 +339,9 @@ Finding MakeStall(const Context& context, const Group& group, bool is_usual) {
   finding.key = "host.stall/" + (of_all ? "all" : std::to_string(rank.number)) + "/" + cause;
   finding.title =
       who + " the host stops for " +
-      (is_usual ? Time(static_cast<double>(total) / static_cast<double>(ranks.size() * context.steps())) +
-                      " in each step: "
-                : Time(static_cast<double>(longest)) + ": ") +
+      (is_each ? Time(static_cast<double>(total) / static_cast<double>(ranks.size() * context.steps())) +
+                     " in each step: "
+               : Time(static_cast<double>(longest)) + ": ") +
       why;
   if (!group.reason.id.empty()) finding.causes.push_back({group.reason.id, share});
   const bool is_alloc = group.reason.id == "host.alloc";
