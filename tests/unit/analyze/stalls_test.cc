@@ -310,6 +310,19 @@ TEST_F(StallsTest, NothingIsSaidOfCommunicationWhereThereIsNone) {
   EXPECT_EQ(told[0].steps, (std::vector<uint32_t>{3, 10, 17, 24})) << told[0].title;
 }
 
+// Of a pause that is like no other, the part with a name is what counts: it has to be long itself.
+TEST_F(StallsTest, AShortPauseOfFewSteps) {
+  Steps(3, [&](int) {
+    builder_.AddRange(
+        {at_, at_ + 150 * kUs, kThread, builder_.Text("DataLoader.next"), RangeKind::kFramework});
+    at_ += 270 * kUs;
+    for (int i = 0; i < 30; ++i) Launch();
+    Synchronise();
+  });
+  const std::vector<Finding> told = Told({"host.stall"});
+  EXPECT_TRUE(told.empty()) << Titles(told);
+}
+
 // Few steps: what is clear is told, though nobody knows why.
 TEST_F(StallsTest, SlowStepsOfFew) {
   Steps(6, [&](int step) {

@@ -416,7 +416,7 @@ void FindStalls(const Context& context, Found& found) {
         if (!is_usual && piece.excess() < least) continue;
         Reason reason = ReasonOf(context, piece);
         // Of one place that is like no other nobody can say that it is long.
-        if (is_alone && reason.id.empty()) continue;
+        if (is_alone && (reason.id.empty() || reason.covered < least)) continue;
         (is_usual ? usual : unusual).push_back({piece, std::move(reason)});
       }
     }
