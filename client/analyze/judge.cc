@@ -54,7 +54,7 @@ class Bench {
     });
     const Replay::Outcome& mended = which.empty() ? base_ : all;
     ideal_ = mended.Mean(context_.first);
-    rest_ = mended.Times(context_.first);
+    rest_ = mended.Lengths(context_.first);
     for (size_t i = 0; i < which.size(); ++i) {
       Cost& cost = findings[which[i]].cost;
       cost.alone = std::max(0.0, base_mean() - alone[i].Mean(context_.first)) / kMs;
@@ -75,7 +75,7 @@ class Bench {
     }
   }
   double ideal() const { return ideal_; }
-  // Times of the steps that are analysed with all of them mended.
+  // Lengths of the steps that are analysed with all of them mended.
   const std::vector<Ns>& rest() const { return rest_; }
 
  private:

@@ -83,7 +83,7 @@ Json AddHeat(const View& view, const Heat& heat, Pack& pack) {
   }
   pack.Add("steps", std::span<const double>(steps));
   std::vector<float> times;
-  for (const Ns time : view.analysis.context().step_times)
+  for (const Ns time : view.analysis.context().step_lengths)
     times.push_back(static_cast<float>(static_cast<double>(time) / 1e6));
   pack.Add("times", std::span<const float>(times));
   return Json{{"columns", heat.columns}, {"each", heat.steps_each}, {"measures", measures}};

@@ -12,8 +12,8 @@ Rules of the simulation, none of which an analyser is told:
   end of its own.
 - The tensor-parallel collectives block the compute stream. The gradients' do not: they go behind the backward pass, and the
   optimizer waits for them.
-- Of a pipeline the stages are given micro batches, one forward and one backward in turn. A receive blocks the compute stream
-  until its send has come; a send goes beside it.
+- Of a pipeline the stages are given micro batches, one forward and one backward in turn, or all forward first. A receive
+  blocks the compute stream until its send has come; a send goes beside it.
 - At the end of a step the host reads the loss: it waits for the device.
 - Noise: kernels of one shape vary by 2 %, with a heavy tail; chips differ by up to 1.5 % for good; rank 0 writes a log line
   each step; nodes' clocks are apart and drift; the first step warms up.
@@ -51,6 +51,9 @@ class Shape:
     experts: int = 0  # us of them in a layer
     pp: int = 1  # stages, each of as many ranks
     micro: int = 8  # batches of a step, of a pipeline
+    message: float = 4.0  # MB from one stage to the next one
+    uneven: float = 0.0  # by how much the work of one batch varies, of its mean
+    fill: int = 0  # 1: all forward passes come before the first backward one
     copy: int = 0  # us of a copy at the begin of a step
     world: int = 0  # 1: all ranks agree on something at the end of a step
     calls: int = 1  # 0: those that launch are not recorded
@@ -228,6 +231,7 @@ class Simulation:
             jitter = random.Random(f"jitter {rank} {step} {shape.seed}")
             spikes = random.Random(f"spikes {rank} {step} {shape.seed}")
             gaps = random.Random(f"gaps {rank} {step} {shape.seed}")
+            batches = random.Random(f"batches {shape.stage(rank)} {step} {shape.seed}")
             neighbours = random.Random(f"neighbours {rank} {step} {shape.seed}")
             warm = 1.4 if step == 0 else 1.0
 
@@ -331,18 +335,19 @@ class Simulation:
                 source, goal = (down, up) if backward else (up, down)  # by the lower rank of the two
                 way = "up" if backward else "down"
                 if 0 <= source < shape.ranks - shape.per_stage:
-                    yield from collective(f"pp{source}{way}", 4.0, number, True, "receive")
+                    yield from collective(f"pp{source}{way}", shape.message, number, True, "receive")
+                weight = batches.lognormvariate(0, shape.uneven)
                 for layer in range(shape.layers):
                     for index in range(shape.kernels):
-                        kernel(index, NOMINAL[index % len(TYPES)] * (1.6 if backward else 1.0), TYPES[index % len(TYPES)])
+                        kernel(index, NOMINAL[index % len(TYPES)] * (1.6 if backward else 1.0), TYPES[index % len(TYPES)], scale=weight)
                     if shape.tp > 1:
                         number_of[tp] = number_of.get(tp, -1) + 1
                         yield from collective(tp, 10.0, number_of[tp], True)
                 if 0 <= goal < shape.ranks - shape.per_stage:
-                    yield from collective(f"pp{goal}{way}", 4.0, number, False, "send")
+                    yield from collective(f"pp{goal}{way}", shape.message, number, False, "send")
 
             if shape.pp > 1:
-                warm_up = min(shape.micro, shape.pp - 1 - shape.stage(rank))
+                warm_up = shape.micro if shape.fill else min(shape.micro, shape.pp - 1 - shape.stage(rank))
                 if any(fault.kind == "serial_pipeline" and fault.hits(step) for fault in self.faults):
                     order = [(backward, number) for number in range(shape.micro) for backward in (False, True)]
                 else:
@@ -497,7 +502,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--fault", action="append", default=[], metavar="KIND:KEY=VALUE,…")
     for field in dataclasses.fields(Shape):
-        parser.add_argument(f"--{field.name}", type=int, default=field.default)
+        parser.add_argument(f"--{field.name}", type=field.type if isinstance(field.type, type) else int, default=field.default)
     arguments = parser.parse_args()
     shape = Shape(**{field.name: getattr(arguments, field.name) for field in dataclasses.fields(Shape)})
     print(json.dumps(make(shape, [parse_fault(fault) for fault in arguments.fault], arguments.out), indent=1))

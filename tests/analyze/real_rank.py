@@ -2,11 +2,14 @@
 """A program that drives a device that never was, and stops now and then for real: by a lock, a sleep, or because its cgroup
 lets it no more. Naps until there is a line on stdin; then it says, as JSON, what it did by its own clock.
 
-  real_rank.py FAULT STEPS     FAULT: none, lock, held (a lock, always by one thread), sleep
+  real_rank.py FAULT STEPS     FAULT: none, lock, held (a lock, always by one thread), sleep, stop (a signal, within a call that
+                               launches), late (a signal, while it waits for its device), dump (of 10 ms, in every step)
 """
 import json
 import os
 import select
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -53,12 +56,44 @@ def planted_sleep():
     time.sleep(STALL_S)  # the fault itself
 
 
+class Stopper:
+    """Another process, which stops this one for a while and lets it go on."""
+
+    def __init__(self):
+        program = ("import os, sys, time\n"
+                   "print('ready', flush=True)\n"
+                   "for line in sys.stdin:\n"
+                   f"  os.kill(os.getppid(), {int(signal.SIGSTOP)}); time.sleep({STALL_S}); os.kill(os.getppid(), {int(signal.SIGCONT)})\n")
+        self.process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        self.process.stdout.readline()
+
+    def ask(self):
+        self.process.stdin.write("now\n")
+        self.process.stdin.flush()
+
+    def stop(self):
+        asked = before = time.perf_counter_ns()
+        self.ask()
+        while before - asked < 5e9:  # until it has been stopped: nothing else here takes so long
+            now = time.perf_counter_ns()
+            if now - before > STALL_S * 0.9e9:
+                return
+            before = now
+
+
+def planted_dump(rows):
+    end = time.perf_counter_ns() + 10_000_000
+    while time.perf_counter_ns() < end:
+        json.dumps(rows)
+
+
 def planted_nap():
     time.sleep(0.01)  # what is recorded of it
 
 
 def stop(fault, step):
-    if fault == "none" or step % EVERY != 1:
+    if fault in ("none", "stop", "late", "dump") or step % EVERY != 1:
         return None
     if fault == "lock":
         has_it = threading.Event()
@@ -90,21 +125,37 @@ def main():
     threading.Thread(target=hold_again, daemon=True).start()
     told = {"steps": [], "calls": [], "kernels": [], "stops": []}
     device = 0
+    stopper = Stopper() if fault in ("stop", "late") else None
+    rows = [{"loss": number / 7} for number in range(100)]
     for step in range(steps):
         begin = time.time_ns()
         for operator in range(OPERATORS):
             if operator == OPERATORS // 2 and (stopped := stop(fault, step)):
                 told["stops"].append(stopped)
             spin(15_000)
+            if operator == OPERATORS // 2 and fault == "dump":
+                called = time.time_ns()
+                synchronise(device)
+                done = time.time_ns()
+                told["calls"].append(("aclrtSynchronizeStream", called, done, 2_000_000 + step))
+                planted_dump(rows)
+                told["stops"].append((done, time.time_ns()))
             called = time.time_ns()
             spin(2_000)
+            if fault == "stop" and operator == OPERATORS // 2 and step % EVERY == 1:
+                stopper.stop()
+                told["stops"].append((called, time.time_ns()))
             returned = time.time_ns()
             start = max(device + 1_000, returned + LATENCY_NS)
             device = start + KERNEL_NS
             told["calls"].append(("launch", called, returned, len(told["kernels"]) + 1))
             told["kernels"].append((start, device, operator))
         called = time.time_ns()
+        if fault == "late" and step % EVERY == 1:
+            stopper.ask()
         synchronise(device)
+        if fault == "late" and step % EVERY == 1:
+            told["stops"].append((device, time.time_ns()))
         told["calls"].append(("aclrtSynchronizeStream", called, time.time_ns(), 1_000_000 + step))
         told["steps"].append((step, begin, time.time_ns()))
     json.dump(told, sys.stdout)

@@ -2,6 +2,7 @@
 import dataclasses
 import json
 import pathlib
+import random
 import shutil
 import statistics
 import subprocess
@@ -157,6 +158,18 @@ def scenarios():
                    [late(5), late(6, "host.launch"), Expected(("comm.slow-group",), "", 8), Expected(("host.stall",), "", 3, True),
                     Expected(("host.stall",), "host.gc", 2, True), Expected(("host.stall",), "host.dataloader", 1, True),
                     Expected(("kernel.aicpu",), "", 0)])
+
+
+def pipelines(count):
+    """Healthy ones of many shapes: stages, batches, ways to fill them, messages that take long, batches that differ."""
+    for number in range(count):
+        rng = random.Random(f"pipeline {number}")
+        pp = rng.randint(2, 8)
+        tp = rng.choice([1, 2]) if pp <= 4 else 1
+        shape = dict(ranks=pp * tp * (2 if pp * tp <= 4 and rng.random() < 0.4 else 1), tp=tp, pp=pp, steps=5, layers=1,
+                     kernels=rng.choice([6, 12]), micro=rng.choice([2, 3, 4, 6, 8, 12, 16, 24, 32]), message=rng.choice([0.5, 2, 4, 8, 12]),
+                     uneven=rng.choice([0, 0.02, 0.06]), fill=int(rng.random() < 0.3))
+        yield Scenario(f"none, {shape}", shape, [], [])
 
 
 def unlisted():

@@ -87,7 +87,17 @@ struct Frequency {
   double mhz = 0;
 };
 // Where a thread of the host was, the innermost function first, and what that says.
-enum class HostPlace : uint8_t { kOther, kGarbage, kLoader, kFault, kDisk, kLock, kSleep, kNetwork };
+enum class HostPlace : uint8_t {
+  kOther,
+  kGarbage,
+  kLoader,
+  kFault,
+  kDisk,
+  kLock,
+  kSleep,
+  kNetwork,
+  kStopped
+};
 struct HostStack {
   TextId function = 0;  // the program's own, not what it calls to wait
   HostPlace place = HostPlace::kOther;

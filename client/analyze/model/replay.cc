@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <deque>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -19,6 +21,47 @@ constexpr size_t kFullQueue = 64;  // tasks that wait; with fewer a long call ha
 constexpr Ns kLongCall = 20'000;
 constexpr Ns kLongPause = 200'000;
 
+// By step of a rank, when the last of its tasks is done; INT64_MIN: it has none.
+template <typename EndOf>
+std::vector<Ns> DoneOf(const Rank& rank, EndOf end_of) {
+  std::vector<Ns> done(rank.steps.size(), INT64_MIN);
+  for (size_t i = 0; i < rank.tasks.size(); ++i) {
+    if (const uint32_t step = rank.tasks[i].step; step != kNone) done[step] = std::max(done[step], end_of(i));
+  }
+  return done;
+}
+
+// What ranks make of the steps of a job.
+class StepsOfJob {
+ public:
+  explicit StepsOfJob(size_t count)
+      : begin_(count, INT64_MAX), end_(count, INT64_MIN), device_end_(count, INT64_MIN) {}
+
+  // Of one rank: `done` by step, and its steps as the program has them.
+  void Add(const Rank& rank, const std::vector<Ns>& done, const std::vector<Step>& program) {
+    for (size_t i = 0; i < program.size(); ++i) {
+      const uint32_t step = rank.job_step[i];
+      if (step == kNone) continue;
+      begin_[step] = std::min(begin_[step], program[i].begin);
+      end_[step] = std::max({end_[step], program[i].end, done[i]});
+      device_end_[step] = std::max(device_end_[step], done[i]);
+    }
+  }
+  void Fill(Replay::Outcome& outcome) {
+    outcome.step_end = std::move(device_end_);
+    // One in which no device does anything ends with the one before.
+    Ns reached = outcome.begin;
+    for (Ns& end : outcome.step_end) reached = end = std::max(end, reached);
+    reached = INT64_MIN;
+    for (size_t i = 0; i < end_.size(); ++i)
+      outcome.length.push_back(
+          std::max<Ns>(0, end_[i] - std::max(begin_[i], std::exchange(reached, end_[i]))));
+  }
+
+ private:
+  std::vector<Ns> begin_, end_, device_end_;
+};
+
 }  // namespace
 
 double Replay::Outcome::Mean(size_t first) const {
@@ -32,6 +75,10 @@ std::vector<Ns> Replay::Outcome::Times(size_t first) const {
   for (size_t i = first; i < step_end.size(); ++i)
     times.push_back(step_end[i] - (i == 0 ? begin : step_end[i - 1]));
   return times;
+}
+
+std::vector<Ns> Replay::Outcome::Lengths(size_t first) const {
+  return {length.begin() + static_cast<ptrdiff_t>(std::min(first, length.size())), length.end()};
 }
 
 Replay::Replay(const Job& job, const Matches& matches, unsigned jobs)
@@ -102,6 +149,45 @@ void Replay::FindWaits(size_t number) {
     if (is_long && (launched[i] < ended + kFullQueue || tail > kNear)) continue;
     // One that did not have to wait comes back by itself.
     of.waits.push_back({static_cast<uint32_t>(i), task, rank.tasks[task].end >= call.begin ? tail : 0});
+  }
+  FindLates(number, usual);
+}
+
+// Calls that take long though the queue has room, and whose tasks begin when they come back.
+void Replay::FindLates(size_t number, Ns usual) {
+  const Rank& rank = job_.ranks[number];
+  OfRank& of = ranks_[number];
+  std::map<uint32_t, Ns> first;  // begin of the first task of such a call
+  for (const Task& task : rank.tasks) {
+    if (task.launch == kNone) continue;
+    const Call& call = rank.calls[task.launch];
+    if (call.end - call.begin <= std::max(kLongCall, 5 * usual) || Find(of.waits, task.launch) != nullptr)
+      continue;
+    const auto [at, is_new] = first.try_emplace(task.launch, task.begin);
+    at->second = std::min(at->second, task.begin);
+  }
+  for (const auto& [i, begin] : first) {
+    const Call& call = rank.calls[i];
+    if (begin >= call.end - usual)
+      of.lates.push_back({i, std::min(call.end - usual, begin - of.latency) - call.begin});
+  }
+}
+
+Ns Replay::LaunchedAt(size_t number, size_t call) const {
+  const std::vector<Late>& lates = ranks_[number].lates;
+  const Ns begin = job_.ranks[number].calls[call].begin;
+  if (lates.empty()) return begin;
+  const auto at = std::ranges::lower_bound(lates, call, {}, &Late::call);
+  return at != lates.end() && at->call == call ? begin + at->ns : begin;
+}
+
+void Replay::ShortenCall(Lengths& lengths, size_t number, size_t call, Ns less) const {
+  constexpr size_t kDeepest = 8;  // calls that a call may be made in
+  Lengths::OfRank& of = Touch(lengths, number);
+  const std::vector<Call>& calls = job_.ranks[number].calls;
+  for (size_t i = call + 1; i-- > 0 && call - i <= kDeepest;) {
+    if (calls[i].thread == calls[call].thread && calls[i].end >= calls[call].end)
+      of.within_call_less[i] += less;
   }
 }
 
@@ -193,7 +279,7 @@ Ns Replay::BoundOf(size_t number, size_t i, uint32_t before, uint32_t cross) con
   Ns bound = INT64_MIN;
   if (before != kNone) bound = rank.tasks[before].end;
   if (cross != kNone) bound = std::max(bound, rank.tasks[cross].end);
-  if (task.launch != kNone) bound = std::max(bound, rank.calls[task.launch].begin + ranks_[number].latency);
+  if (task.launch != kNone) bound = std::max(bound, LaunchedAt(number, task.launch) + ranks_[number].latency);
   return bound;
 }
 
@@ -229,6 +315,7 @@ Lengths::OfRank& Replay::Touch(Lengths& lengths, size_t number) const {
     for (size_t i = 0; i < of.task.size(); ++i) of.task[i] = rank.tasks[i].end - rank.tasks[i].begin;
     of.task_less.assign(rank.tasks.size(), 0);
     of.call_less.assign(rank.calls.size(), 0);
+    of.within_call_less.assign(rank.calls.size(), 0);
   }
   return of;
 }
@@ -268,19 +355,27 @@ class Replay::Engine {
       if (!ForceOne()) break;
       outcome.exact = false;
     }
-    outcome.step_end.assign(job_.steps.size(), INT64_MIN);
     outcome.begin = replay_.measured_.begin;
-    for (size_t r = 0; r < states_.size(); ++r) {
+    StepsOfJob steps(job_.steps.size());
+    for (uint32_t r = 0; r < states_.size(); ++r) {
       const Rank& rank = job_.ranks[r];
-      for (size_t i = 0; i < rank.tasks.size(); ++i) {
-        const uint32_t step = rank.tasks[i].step;
-        if (step == kNone || rank.job_step[step] == kNone) continue;
-        Ns& end = outcome.step_end[rank.job_step[step]];
-        end = std::max(end, states_[r].end[i]);
+      std::vector<Ns> done = DoneOf(rank, [&](size_t task) { return states_[r].end[task]; });
+      if (rank.calls.empty()) {
+        // A program whose calls are not known goes with its device.
+        const std::vector<Ns> measured = DoneOf(rank, [&](size_t task) { return rank.tasks[task].end; });
+        std::vector<Step>& program = states_[r].program = rank.steps;
+        for (size_t i = 0; i < program.size(); ++i) {
+          if (i > 0) program[i].begin += done[i - 1] - measured[i - 1];
+          program[i].end += done[i] - measured[i];
+        }
+      } else {
+        // Behind the last launch, too: a step ends with a call that waits.
+        AdvanceCalls(r, static_cast<uint32_t>(rank.calls.size() - 1));
+        PlaceSteps(r, INT64_MAX, INT64_MAX);
       }
+      steps.Add(rank, done, states_[r].program);
     }
-    Ns reached = outcome.begin;
-    for (Ns& end : outcome.step_end) reached = end = std::max(end, reached);
+    steps.Fill(outcome);
     return outcome;
   }
 
@@ -294,8 +389,13 @@ class Replay::Engine {
     size_t cross = 0;                 // of tasks that wait for another lane, the next one
     size_t wait = 0, pause = 0;       // of those that hold up a call, the next ones
     Ns call_begin = 0, call_end = 0;  // of the call before
-    std::vector<Ns> launch_begin;     // by call
-    bool arrived = false;             // at the collective that is the next task
+    // Of all calls before, when the last of them came back; and as recorded.
+    Ns back = 0, recorded_back = INT64_MIN;
+    std::vector<Ns> launch_begin;  // by call: when what it launches is there
+    std::vector<Step> program;     // steps, as the program would have had them
+    size_t boundary = 0;           // of their begins and ends, the next one
+    size_t late = 0;               // of calls that the program stopped in, the next one
+    bool arrived = false;          // at the collective that is the next task
   };
   struct OfMatch {
     uint32_t missing = 0;
@@ -326,6 +426,32 @@ class Replay::Engine {
     return at < held.size() && held[at].call == call ? &held[at] : nullptr;
   }
 
+  // Begins and ends of steps until a call that began at `recorded`, and begins at `begin`: a pause in front
+  // of it that is shorter is so on both sides of them.
+  void PlaceSteps(uint32_t number, Ns recorded, Ns begin) {
+    OfRank& state = states_[number];
+    const std::vector<Step>& steps = job_.ranks[number].steps;
+    if (state.program.empty()) state.program = steps;
+    for (; state.boundary < 2 * steps.size(); ++state.boundary) {
+      const Step& step = steps[state.boundary / 2];
+      const Ns at = state.boundary % 2 == 0 ? step.begin : step.end;
+      if (at > recorded) return;
+      Ns& to = state.boundary % 2 == 0 ? state.program[state.boundary / 2].begin
+                                       : state.program[state.boundary / 2].end;
+      if (state.recorded_back == INT64_MIN) continue;  // before the first call
+      if (at < state.recorded_back) {
+        const Call& before = job_.ranks[number].calls[state.call - 1];
+        to = std::min(state.back, at + state.call_begin - before.begin);
+      } else if (recorded == INT64_MAX || recorded == state.recorded_back) {
+        to = state.back + at - state.recorded_back;
+      } else {
+        const double part = static_cast<double>(at - state.recorded_back) /
+                            static_cast<double>(recorded - state.recorded_back);
+        to = state.back + std::llround(part * static_cast<double>(begin - state.back));
+      }
+    }
+  }
+
   // Calls up to `last`, it included. False: one waits for what is not known yet.
   bool AdvanceCalls(uint32_t number, uint32_t last) {
     OfRank& state = states_[number];
@@ -339,31 +465,40 @@ class Replay::Engine {
       Ns begin = call.begin;
       if (i > 0) {
         const Call& before = rank.calls[i - 1];
-        begin = call.begin >= before.end ? state.call_end + (call.begin - before.end)
-                                         : state.call_begin + (call.begin - before.begin);
+        if (call.begin >= state.recorded_back) {
+          begin += state.back - state.recorded_back;
+        } else {  // within another one, or beside one of another thread
+          begin += call.begin >= before.end ? state.call_end - before.end : state.call_begin - before.begin;
+        }
         if (const Held* pause = Next(of.pauses, state.pause, i);
             pause != nullptr && pause->task < state.task) {
           Ns there = 0;
           if (!EndOf(number, pause->task, there)) return false;
           const Ns tail = call.begin - rank.tasks[pause->task].end;
-          begin = std::max(state.call_end, there) + tail;
+          begin = std::max(state.back, there) + tail;
         }
         if (lengths != nullptr) begin -= lengths->call_less[i];
       }
+      const Ns less = lengths == nullptr ? 0 : lengths->within_call_less[i];
       const bool is_made = lengths == nullptr || lengths->no_call.empty() || !lengths->no_call[i];
-      Ns end = begin + (is_made ? call.end - call.begin : 0);
+      Ns end = begin + (is_made ? std::max<Ns>(0, call.end - call.begin - less) : 0);
       if (const Held* wait = Next(of.waits, state.wait, i);
           is_made && wait != nullptr && wait->task < state.task) {
         Ns there = 0;
         if (!EndOf(number, wait->task, there)) return false;
-        end = std::max(begin + replay_.OwnTime(number, i), there + wait->tail);
+        end = std::max(begin + std::max<Ns>(0, replay_.OwnTime(number, i) - less),
+                       there + std::max<Ns>(0, wait->tail - less));
       }
-      state.launch_begin[i] = begin;
-      // Of calls of several threads at a time the chain goes on with the last one.
+      PlaceSteps(number, call.begin, begin);
+      while (state.late < of.lates.size() && of.lates[state.late].call < i) ++state.late;
+      const bool is_late = state.late < of.lates.size() && of.lates[state.late].call == i;
+      state.launch_begin[i] = begin + (is_late ? std::max<Ns>(0, of.lates[state.late].ns - less) : 0);
       state.call_begin = begin;
-      state.call_end = i > 0 && call.begin < rank.calls[i - 1].end && call.end < rank.calls[i - 1].end
-                           ? state.call_end
-                           : end;
+      state.call_end = end;
+      // Of calls of several threads at a time the chain goes on with the last one.
+      if (call.end < state.recorded_back) continue;
+      state.back = end;
+      state.recorded_back = call.end;
     }
     return true;
   }
@@ -461,20 +596,15 @@ Replay::Outcome Replay::Run(const Lengths* lengths) const { return Engine(*this,
 
 Replay::Outcome Replay::FindMeasured() const {
   Outcome outcome;
-  outcome.step_end.assign(job_.steps.size(), INT64_MIN);
+  StepsOfJob steps(job_.steps.size());
   outcome.begin = INT64_MAX;
   for (const Rank& rank : job_.ranks) {
     for (size_t i = 0; i < rank.steps.size(); ++i) {
       if (rank.job_step[i] == 0) outcome.begin = std::min(outcome.begin, rank.steps[i].begin);
     }
-    for (const Task& task : rank.tasks) {
-      if (task.step == kNone || rank.job_step[task.step] == kNone) continue;
-      Ns& end = outcome.step_end[rank.job_step[task.step]];
-      end = std::max(end, task.end);
-    }
+    steps.Add(rank, DoneOf(rank, [&](size_t task) { return rank.tasks[task].end; }), rank.steps);
   }
-  Ns reached = outcome.begin;
-  for (Ns& end : outcome.step_end) reached = end = std::max(end, reached);
+  steps.Fill(outcome);
   return outcome;
 }
 

@@ -2,7 +2,8 @@
 // given lengths. Nodes are tasks, collectives and calls of the host; edges:
 //   - what is on one lane (a stream, a group's collectives) happens in order;
 //   - a collective ends when the last of its ranks has come and the data are across;
-//   - a task begins after its call, plus the smallest time that has ever taken;
+//   - a task begins after its call, plus the smallest time that has ever taken; after the end of one that
+//     the program stopped in;
 //   - calls of a program follow each other; one that waited for the device waits for the same task again;
 //   - a task that began right behind another lane's waits for it (events are not in every log).
 // What is left between a task and all that it waited for is kept as it was.
@@ -22,9 +23,10 @@ namespace profd::analyze {
 struct Lengths {
   struct OfRank {
     std::vector<Ns> task;       // length, by task; of collectives it counts for nothing
-    std::vector<Ns> call_less;  // by call: so much less between the call before and the end of this one
-    std::vector<Ns> task_less;  // by task: so much less of what is kept in front of it
-    std::vector<bool> no_call;  // by call: it is not made, and waits for nothing; empty: all are
+    std::vector<Ns> call_less;  // by call: so much less between the call before and the begin of this one
+    std::vector<Ns> within_call_less;  // by call: it takes so much less itself
+    std::vector<Ns> task_less;         // by task: so much less of what is kept in front of it
+    std::vector<bool> no_call;         // by call: it is not made, and waits for nothing; empty: all are
   };
   std::vector<OfRank> ranks;   // by rank
   std::vector<Ns> match_less;  // by match: so much less for the data
@@ -37,17 +39,24 @@ class Replay {
 
   struct Outcome {
     std::vector<Ns> step_end;  // by index in Job::steps: when the last rank's last task ended
-    Ns begin = 0;              // of the first step
-    bool exact = true;         // false: ranks wait for each other crosswise, and some edges were cut
-    // Mean time of the steps that are analysed, ns.
+    // By index in Job::steps: from the begin of the first program's step, or from the end of the step before,
+    // until all programs have ended it and its tasks are done.
+    std::vector<Ns> length;
+    Ns begin = 0;       // of the first step
+    bool exact = true;  // false: ranks wait for each other crosswise, and some edges were cut
+    // Mean time of the steps that are analysed, ns: all that passes until their tasks are done.
     double Mean(size_t first) const;
+    // Of each of them: what passes from one end to the next, and how long it is itself.
     std::vector<Ns> Times(size_t first) const;
+    std::vector<Ns> Lengths(size_t first) const;
   };
   // nullptr: as recorded.
   Outcome Run(const Lengths* lengths) const;
   // Of the recording itself.
   const Outcome& Measured() const { return measured_; }
 
+  // As if a call took so much less, and with it those that it was made in.
+  void ShortenCall(Lengths& lengths, size_t rank, size_t call, Ns less) const;
   // To be changed: made as recorded where it has not been touched.
   Lengths::OfRank& Touch(Lengths& lengths, size_t rank) const;
   std::vector<Ns>& TouchMatches(Lengths& lengths) const;
@@ -83,10 +92,16 @@ class Replay {
   struct Cross {
     uint32_t task = 0, other = 0;
   };
+  struct Late {
+    uint32_t call = 0;
+    Ns ns = 0;
+  };
   struct OfRank {
     std::vector<Cross> crosses;  // by task: those that wait for one of another lane
     // By call: those that waited for a task, and those in front of which the program did, in no call we know.
     std::vector<Held> waits, pauses;
+    // Launches that the program stopped in: what they launched came that much later than they began.
+    std::vector<Late> lates;
     Ns latency = 0;
   };
   struct TransferOf {
@@ -95,6 +110,9 @@ class Replay {
   class Engine;
 
   void FindWaits(size_t rank);
+  void FindLates(size_t rank, Ns usual);
+  // When a call launched something.
+  Ns LaunchedAt(size_t rank, size_t call) const;
   void FindCross(size_t rank);
   void FindUsualCross(size_t rank, std::vector<uint32_t>& cross) const;
   // When everything that a task is known to wait for was done; INT64_MIN: nothing is known. `before`: the

@@ -67,10 +67,12 @@ constexpr Setting kSettings[] = {
     {"rank.unexplained_percent", 8,
      "of a step that a device does nothing more than others, and nothing says why"},
     {"pipe.stage_ratio", 1.1, "of a stage's computing to that of the others"},
-    {"pipe.bubble_ratio", 1.2, "of the time that stages have nothing to do to what so many batches need"},
+    {"pipe.bubble_ratio", 1.2, "of the time that the first stage waits to what so many batches need"},
+    {"pipe.batches_per_stage", 2, "batches of a step for each stage: fewer are told of as information"},
     {"goodput.outside_percent", 5, "of the time that lies between steps"},
     {"rank.absent_percent", 1, "of a step, waited for ranks that were not recorded"},
     {"step.outlier", 1.5, "of a step to the median step"},
+    {"step.few", 1.2, "of slow steps to the quick ones, where there are fewer than 20"},
 };
 
 }  // namespace

@@ -79,6 +79,8 @@ HostPlace PlaceOf(std::span<const ProfileFrame> frames, const format::Texts& tex
         (texts.Get(frame.module) == "dataloader.py" || name.find("DataLoader") != name.npos))
       return HostPlace::kLoader;
     if (frame.kernel) {
+      if (HasAny(name, {"do_signal_stop", "ptrace_stop", "do_freezer_trap", "__refrigerator"}))
+        return HostPlace::kStopped;
       faults = faults || HasAny(name, {"page_fault", "do_user_addr_fault", "handle_mm_fault"});
       reads = reads || HasAny(name, {"io_schedule", "folio_wait", "wait_on_page", "filemap_", "blk_", "ext4_",
                                      "xfs_", "btrfs_", "nfs_", "fuse_", "jbd2_", "fsync"});

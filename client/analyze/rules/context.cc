@@ -98,14 +98,15 @@ std::vector<int> StagesOf(const Job& job, const Matches& matches) {
 
 Context MakeContext(const Job& job, const Matches& matches, const Clocks& clocks, const Replay& replay,
                     const Settings& settings, unsigned jobs) {
-  Context context{job, matches, clocks, replay, settings, 0, {}, 0, 0, GroupsOf(job), StagesOf(job, matches),
-                  {},  {}};
+  Context context{
+      job, matches, clocks, replay, settings, 0, {}, 0, {}, 0, GroupsOf(job), StagesOf(job, matches), {}, {}};
   const auto skip = static_cast<size_t>(settings.Get("general.skip_first_steps"));
   if (job.has_steps && job.steps.size() > skip) context.first = skip;
   const Replay::Outcome& measured = replay.Measured();
   context.step_times = measured.Times(context.first);
   context.step_ns = measured.Mean(context.first);
-  context.median_step_ns = Median(context.step_times);
+  context.step_lengths = job.has_steps ? measured.Lengths(context.first) : context.step_times;
+  context.median_step_ns = Median(context.step_lengths);
   context.shares.resize(job.ranks.size());
   std::vector<std::map<TextId, size_t>> work(job.ranks.size());
   ForEach(job.ranks.size(), jobs, [&](size_t i) {

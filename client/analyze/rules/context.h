@@ -27,10 +27,11 @@ struct Context {
   const Clocks& clocks;
   const Replay& replay;
   const Settings& settings;
-  size_t first = 0;            // step that is analysed
-  std::vector<Ns> step_times;  // of those from it on
-  double step_ns = 0;          // their mean
-  double median_step_ns = 0;
+  size_t first = 0;              // step that is analysed
+  std::vector<Ns> step_times;    // of those from it on, what passes from one end to the next
+  double step_ns = 0;            // their mean
+  std::vector<Ns> step_lengths;  // of the same, how long they are themselves (Replay::Outcome::length)
+  double median_step_ns = 0;     // of these
   std::map<TextId, GroupOf> groups;
   std::vector<int> stage;  // by rank: its place in a pipeline, -1 = it is in none
   // By rank: those of the same work and stage, it included.

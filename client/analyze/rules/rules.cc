@@ -188,9 +188,9 @@ constexpr Rule kRules[] = {
     {"pipe.stage", "a stage of a pipeline computes pipe.stage_ratio times as long as the others",
      "sends and receives of all its ranks", kReplay, "give it fewer layers", FindHeavyStages},
     {"pipe.bubble",
-     "the busiest stage has nothing to do for pipe.bubble_ratio times what its number of batches and stages "
-     "needs",
-     "sends and receives of all its ranks", "as if stages were equal", "look at the schedule", FindBubbles},
+     "the first stage waits for the others, without what messages take, for pipe.bubble_ratio times what "
+     "its batches and stages need; as information: there are fewer than pipe.batches_per_stage",
+     "sends and receives of all its ranks", "what it waits beyond that", "look at the schedule", FindBubbles},
     {"mem.leak", "memory of an owner grows all the time by memory.leak_mb, over memory.min_steps",
      "memory of devices by owner", "none", "look at what that owner holds", FindLeaks},
     {"mem.fragment",
@@ -204,11 +204,14 @@ constexpr Rule kRules[] = {
      "look at what the program does between steps", FindLostTime},
     {"step.jitter",
      "the slowest twentieth of 20 steps and more is step.jitter_percent above the median, and no finding "
-     "explains "
-     "it; with its period where slow steps come again with step.period_correlation",
+     "explains it; with its period where slow steps come again with step.period_correlation; of fewer steps, "
+     "some take step.few times what the quick ones do",
      "steps", "their time less the median's", "look at what happens in those steps", nullptr},
-    {"step.outlier", "a step takes step.outlier times the median, and no finding explains it", "steps",
-     "its time less the median's", "look at that step in a timeline", nullptr},
+    {"step.outlier",
+     "a step takes step.outlier times the median, or, of fewer than 20, step.few times what the quick ones "
+     "do, "
+     "and no finding explains it",
+     "steps", "its time less the median's", "look at that step in a timeline", nullptr},
     {"data.loss",
      "records of tasks, or of a program's calls, were lost in steps that are analysed; findings of these "
      "steps "

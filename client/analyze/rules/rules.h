@@ -102,7 +102,7 @@ struct Excess {
 Excess ExcessOf(const Context& context, const std::vector<double>& values, double noise, double threshold);
 // What no finding explains: of ranks that make others wait, and of steps that take longer than others, those
 // that come again and single ones. Not among the rules: they look at what the others have found. `rest`:
-// times of the steps that are analysed with all findings mended.
+// lengths of the steps that are analysed with all findings mended.
 void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings);
 void FindUnevenSteps(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings);
 // An allocator of the framework held much more than was in use when most of it was, if there is one: why it

@@ -61,9 +61,60 @@ Table WhatVaries(const Context& context, const std::vector<uint32_t>& slow) {
     table.rows.push_back({std::string(name), Median(std::move(in)), Median(std::move(out))});
   };
   row("computing", [](const StepShares& of) { return of.computing; });
-  row("communication not hidden", [](const StepShares& of) { return of.exposed; });
-  row("idle", [](const StepShares& of) { return of.free; });
+  if (std::ranges::any_of(context.job.ranks, [](const Rank& rank) { return !rank.collectives.empty(); }))
+    row("communication not hidden", [](const StepShares& of) { return of.exposed; });
+  row("idle time of devices", [](const StepShares& of) { return of.free; });
   return table;
+}
+
+// What of it is most of `more` ms; "" = nothing.
+std::string WhatGrows(const Table& table, double more) {
+  std::string what;
+  double most = more / 2;
+  for (const std::vector<Cell>& row : table.rows) {
+    const double grows = std::get<double>(row[1]) - std::get<double>(row[2]);
+    if (grows < most) continue;
+    most = grows;
+    what = std::get<std::string>(row[0]);
+  }
+  return what;
+}
+
+// Steps that take `sum` ns more than others, together.
+Finding MakeJitter(const Context& context, const std::vector<uint32_t>& slow, double sum, size_t period) {
+  Finding finding;
+  finding.id = finding.key = "step.jitter";
+  finding.steps = slow;
+  Table table = WhatVaries(context, slow);
+  const double more = sum / static_cast<double>(slow.size());
+  const std::string what = WhatGrows(table, more / kMs);
+  finding.title = std::to_string(slow.size()) + " of " + std::to_string(context.steps()) + " steps take " +
+                  Time(more) + " more than the others" +
+                  (period > 0 ? ", every " + std::to_string(period) + " steps" : "") + ": " +
+                  (what.empty() ? "nothing that is recorded says why" : what + " grows, why is not known");
+  SetBound(context, finding, sum);
+  finding.evidence.push_back(std::move(table));
+  finding.advice = {"look at what happens in those steps in a timeline (profctl export)"};
+  finding.factors = {{"cause", 0.6, "the difference is recorded, its reason is not"},
+                     Occurrences(slow.size())};
+  return finding;
+}
+
+// A step of which nothing explains `more` ns; others take `usual`.
+Finding MakeOutlier(const Context& context, uint32_t step, double usual, double more) {
+  Finding finding;
+  finding.id = "step.outlier";
+  finding.key = "step.outlier/" + std::to_string(context.job.steps[step]);
+  // A step that is as long as the others can be the only one whose length has no cause.
+  const auto length = static_cast<double>(context.step_lengths[step - context.first]);
+  finding.title = "step " + std::to_string(context.job.steps[step]) + " takes " + Time(length) +
+                  (length - usual < more / 2 ? ", and nothing explains " + Time(more) + " of it"
+                                             : " instead of " + Time(usual) + ": no cause is found");
+  finding.steps = {step};
+  SetBound(context, finding, more);
+  finding.advice = {"look at that step in a timeline: profctl export"};
+  finding.factors = {{"cause", 0.6, "its length is recorded, the reason is not"}};
+  return finding;
 }
 
 void FindJitterOfSteps(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings) {
@@ -92,27 +143,40 @@ void FindJitterOfSteps(const Context& context, const std::vector<Ns>& rest, std:
   }
   const double percent = 100 * sum / static_cast<double>(context.steps()) / context.step_ns;
   if (slow.size() < kFewSlow || percent < context.Get("general.min_cost_percent")) return;
-  Finding finding;
-  finding.id = "step.jitter";
-  finding.key = "step.jitter";
-  finding.steps = slow;
-  const size_t period = PeriodOf(excess, context.Get("step.period_correlation"));
-  Table table = WhatVaries(context, slow);
-  const auto grows = [](const std::vector<Cell>& row) {
-    return std::get<double>(row[1]) - std::get<double>(row[2]);
-  };
-  const std::vector<Cell>& varies =
-      *std::ranges::max_element(table.rows, {}, [&](const std::vector<Cell>& row) { return grows(row); });
-  finding.title = std::to_string(slow.size()) + " of " + std::to_string(context.steps()) + " steps take " +
-                  Time(sum / static_cast<double>(slow.size())) + " more on all ranks" +
-                  (period > 0 ? ", every " + std::to_string(period) + " steps" : "") + ": " +
-                  std::get<std::string>(varies[0]) + " grows, why is not known";
-  SetBound(context, finding, sum);
-  finding.evidence.push_back(std::move(table));
-  finding.advice = {"look at what happens in those steps in a timeline (profctl export)"};
-  finding.factors = {{"cause", 0.6, "the difference is recorded, its reason is not"},
-                     Occurrences(slow.size())};
-  findings.push_back(std::move(finding));
+  findings.push_back(
+      MakeJitter(context, slow, sum, PeriodOf(excess, context.Get("step.period_correlation"))));
+}
+
+// Of few steps: those that are apart from the quick ones.
+void FindSlowOfFew(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings) {
+  if (context.steps() < 2 || context.steps() >= kEnoughSteps) return;
+  std::vector<Ns> sorted = rest;
+  std::ranges::sort(sorted);
+  // Of two steps nobody knows which is as usual: the difference has to be clear.
+  const double least = context.steps() < 3 ? context.Get("step.outlier") - 1 : context.Get("step.few") - 1;
+  size_t quick = 0;  // as many are
+  Ns widest = 0;
+  for (size_t i = std::min<size_t>(sorted.size() - 1, 2); i < sorted.size(); ++i) {
+    if (sorted[i] - sorted[i - 1] > widest) widest = sorted[i] - sorted[i - 1], quick = i;
+  }
+  if (quick == 0 || widest < 2 * (sorted[quick - 1] - sorted[0])) return;
+  const double usual =
+      Median(std::vector<Ns>(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(quick)));
+  if (static_cast<double>(widest) < std::max(least * usual, context.Get("general.min_once_ms") * kMs)) return;
+  const std::set<uint32_t> explained = ExplainedBy(context, findings);
+  std::vector<uint32_t> slow;
+  double sum = 0;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    const auto step = static_cast<uint32_t>(context.first + i);
+    if (rest[i] < sorted[quick] || explained.contains(step)) continue;
+    slow.push_back(step);
+    sum += static_cast<double>(rest[i]) - usual;
+  }
+  if (slow.size() == 1) {
+    findings.push_back(MakeOutlier(context, slow.front(), usual, sum));
+  } else if (!slow.empty()) {
+    findings.push_back(MakeJitter(context, slow, sum, 0));
+  }
 }
 
 void FindOutliers(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings) {
@@ -125,20 +189,7 @@ void FindOutliers(const Context& context, const std::vector<Ns>& rest, std::vect
     if (static_cast<double>(rest[i]) < context.Get("step.outlier") * median ||
         more < context.Get("general.min_once_ms") * kMs || explained.contains(step))
       continue;
-    Finding finding;
-    finding.id = "step.outlier";
-    finding.key = "step.outlier/" + std::to_string(context.job.steps[step]);
-    // A step that is as long as the others can be the only one whose length has no cause.
-    const auto length = static_cast<double>(context.step_times[i]);
-    finding.title = "step " + std::to_string(context.job.steps[step]) + " takes " + Time(length) +
-                    (length < context.Get("step.outlier") * context.median_step_ns
-                         ? ", and nothing explains " + Time(more) + " of it"
-                         : " instead of " + Time(context.median_step_ns) + ": no cause is found");
-    finding.steps = {step};
-    SetBound(context, finding, more);
-    finding.advice = {"look at that step in a timeline: profctl export"};
-    finding.factors = {{"cause", 0.6, "its length is recorded, the reason is not"}};
-    findings.push_back(std::move(finding));
+    findings.push_back(MakeOutlier(context, step, context.median_step_ns, more));
   }
 }
 
@@ -157,6 +208,7 @@ void FindUnevenSteps(const Context& context, const std::vector<Ns>& rest, std::v
   if (!context.job.has_steps) return;
   FindJitterOfSteps(context, rest, findings);
   FindOutliers(context, rest, findings);
+  FindSlowOfFew(context, rest, findings);
 }
 
 }  // namespace profd::analyze

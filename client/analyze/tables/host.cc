@@ -7,7 +7,7 @@
 
 #include "client/analyze/model/clock.h"
 #include "client/analyze/model/statistics.h"
-#include "client/analyze/rules/stall_cause.h"
+#include "client/analyze/rules/host/stall_cause.h"
 #include "client/analyze/tables/spread.h"
 #include "client/analyze/tables/tables.h"
 

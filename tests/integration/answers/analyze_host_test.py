@@ -113,6 +113,30 @@ class AnalyzeHostTest(harness.ProfdTest):
     def test_a_sleep(self):
         self.planted("sleep", "host.wait", ["sleeps"])
 
+    def stopped(self, fault, hidden_ms):
+        findings, told = self.findings(fault, 16)
+        stalls = [one for one in findings if one["id"] == "host.stall" and "a signal has stopped it" in one["title"]]
+        self.assertEqual(len(stalls), 1, [(one["title"], one["cost"]) for one in findings])
+        self.assertNotIn("device.wait", [one["id"] for one in findings])
+        stopped_ms = sum(end - begin for begin, end in told["stops"]) / 1e6
+        self.assertGreater(stalls[0]["cost"]["total_ms"], 0.9 * (stopped_ms - len(told["stops"]) * hidden_ms))
+        self.assertLess(stalls[0]["cost"]["total_ms"], 1.1 * stopped_ms)
+
+    def test_a_signal_within_a_call_that_launches(self):
+        self.stopped("stop", 50 * 0.061)  # kernels that it goes on with meanwhile
+
+    def test_a_signal_while_it_waits_for_its_device(self):
+        self.stopped("late", 0)
+
+    def test_what_computes_for_a_moment_in_every_step(self):
+        findings, told = self.findings("dump", 60)
+        found = self.of_cause(findings, "host.busy")
+        self.assertIn("it computes on the CPU", found[0]["title"])
+        self.assertIn("(encoder.py:", found[0]["title"])
+        stopped_ms = sum(end - begin for begin, end in told["stops"]) / 1e6
+        self.assertGreater(found[0]["cost"]["total_ms"], 0.5 * stopped_ms)
+        self.assertLess(found[0]["cost"]["total_ms"], 1.1 * stopped_ms)
+
     def test_nothing_is_said_of_what_was_not_recorded(self):
         findings, _ = self.findings("lock", 16, kinds="host-cgroup=50Hz")
         stalls = [one for one in findings if one["id"] == "host.stall"]

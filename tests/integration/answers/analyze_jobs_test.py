@@ -62,6 +62,28 @@ class AnalyzeTest(unittest.TestCase):
         self.assertLessEqual(figures["cost error, p95"], 25, score.text())
         self.assertEqual(figures["alarms"], 0, score.text())
 
+    def test_healthy_pipelines_of_many_shapes_are_left_alone(self):
+        score = scenarios.run(PROFCTL, [1], of=lambda: scenarios.pipelines(24))
+        self.assertEqual((score.alarmed, score.healthy), (0, 24), score.text())
+
+    def test_what_a_schedule_costs_a_pipeline(self):
+        """Batches one by one; and so few that no schedule keeps the stages busy, which is no fault of it."""
+        for shape in (dict(pp=4, micro=6), dict(pp=4, micro=16, message=1.0), dict(pp=3, micro=9, message=8.0)):
+            with self.subTest(shape=shape), tempfile.TemporaryDirectory() as folder:
+                truth = make(Shape(ranks=shape["pp"], tp=1, steps=5, layers=2, **shape), [Fault("serial_pipeline", rank=-1)], folder)
+                found = json.loads(profctl("analyze", folder, "--json").stdout)["findings"]
+                (bubble,) = [one for one in found if one["id"] == "pipe.bubble" and one["severity"] != "info"]
+                self.assertAlmostEqual(bubble["cost"]["ms_per_step"] / truth["faults"][0]["alone"], 1, delta=0.2)
+        with tempfile.TemporaryDirectory() as folder:
+            few = make(Shape(ranks=4, tp=1, pp=4, steps=5, layers=4, micro=4), [], folder)
+            (bubble,) = json.loads(profctl("analyze", folder, "--json").stdout)["findings"]
+        with tempfile.TemporaryDirectory() as folder:
+            many = make(Shape(ranks=4, tp=1, pp=4, steps=5, layers=1, micro=16, message=1.0), [], folder)
+        self.assertEqual((bubble["id"], bubble["severity"]), ("pipe.bubble", "info"))
+        self.assertIn("4 batches for 4 stages: even the best schedule leaves them idle for 43 % of its time", bubble["title"])
+        self.assertIn("16 smaller ones would save up to", bubble["title"])
+        self.assertAlmostEqual(bubble["cost"]["ms_per_step"] / (few["step_ms"] - many["step_ms"]), 1, delta=0.2)
+
     def test_two_lines_for_a_finding_and_the_evidence_behind_it(self):
         self.job(SLOW)
         result = profctl("analyze", self.folder)

@@ -75,6 +75,8 @@ TEST_F(HostStacksTest, WhatAStackSaysOfItsReason) {
             HostPlace::kFault);
   EXPECT_EQ(Place({"k:schedule_timeout", "k:wait_woken", "k:tcp_recvmsg", "recv@libc.so.6"}),
             HostPlace::kNetwork);
+  EXPECT_EQ(Place({"k:schedule", "k:do_signal_stop", "k:get_signal", "futex_wait@libc.so.6", "work@program"}),
+            HostPlace::kStopped);
   // A read of a socket is none of a disk, and a lock that is waited for in a collector is the collector's.
   EXPECT_EQ(
       Place({"k:schedule", "k:unix_stream_read_generic", "k:sock_read_iter", "k:vfs_read", "read@libc.so.6"}),

@@ -121,6 +121,27 @@ TEST_F(RulesTest, AnotherProgramOnTheDevice) {
   EXPECT_NEAR(told[0].cost.ms_per_step, 0.1, 0.001);
 }
 
+// A conversion that hangs once is no cost of every step.
+TEST_F(RulesTest, AConversionThatHangsIsNotWhatConversionsCost) {
+  int step = 0;
+  Steps([&] {
+    Kernel("MatMul", 600, 2);
+    Kernel("Transpose", step++ == 3 ? 400 : 2, 2);
+  });
+  EXPECT_TRUE(Told({"kernel.transpose"}).empty());
+}
+
+TEST_F(RulesTest, WhatConversionsCostInEveryStep) {
+  int step = 0;
+  Steps([&] {
+    Kernel("MatMul", 300, 2);
+    Kernel("Transpose", step++ == 3 ? 500 : 100, 2);
+  });
+  const std::vector<Finding> told = Told({"kernel.transpose"});
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_NE(told[0].title.find(": 32 % of the computing"), std::string::npos) << told[0].title;
+}
+
 TEST_F(RulesTest, LostRecordsAreToldAndMakeWhatIsFoundLessSure) {
   const auto fill = [&] {
     for (int row = 0; row < 3; ++row) {

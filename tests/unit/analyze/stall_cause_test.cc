@@ -1,4 +1,4 @@
-#include "client/analyze/rules/stall_cause.h"
+#include "client/analyze/rules/host/stall_cause.h"
 
 #include <gtest/gtest.h>
 

@@ -9,6 +9,8 @@
 namespace profd::analyze {
 namespace {
 
+constexpr size_t kMostStages = 50;  // in a table
+
 // Of one stage: what its ranks compute in a step, and how many batches they are given.
 struct Stage {
   std::vector<uint32_t> ranks;
@@ -51,10 +53,18 @@ std::map<int, Stage> StagesOf(const Context& context) {
   return stages;
 }
 
+std::vector<uint32_t> StagedRanks(const Context& context) {
+  std::vector<uint32_t> ranks;
+  for (uint32_t r = 0; r < context.stage.size(); ++r) {
+    if (context.stage[r] >= 0) ranks.push_back(r);
+  }
+  return ranks;
+}
+
 Table StageTable(const Context& context, const std::map<int, Stage>& stages) {
   Table table{"stages", {"stage", "ranks", "computing_ms", "busy_ms", "part_of_step"}, {}};
   for (const auto& [number, stage] : stages) {
-    if (table.rows.size() < 50)
+    if (table.rows.size() < kMostStages)
       table.rows.push_back({int64_t{number}, RankList(context.job, stage.ranks), stage.computing / 1e6,
                             stage.busy / 1e6, stage.busy / context.step_ns});
   }
@@ -110,39 +120,166 @@ void FindHeavyStages(const Context& context, Found& found) {
   }
 }
 
-void FindBubbles(const Context& context, Found& found) {
-  const std::map<int, Stage> stages = StagesOf(context);
-  if (stages.size() < 2) return;
-  const size_t batches = BatchesOf(context);
-  double busiest = 0;
-  std::vector<uint32_t> ranks;
-  for (const auto& [number, stage] : stages) {
-    busiest = std::max(busiest, stage.busy);
-    ranks.insert(ranks.end(), stage.ranks.begin(), stage.ranks.end());
+namespace {
+
+// Messages that a rank gets and sends within a step, by time.
+struct Messages {
+  struct Receive {
+    Ns begin = 0, end = 0;
+  };
+  std::vector<Receive> received;
+  Ns last_sent = INT64_MIN;  // when it had the last one ready
+  Ns first_kernel = INT64_MAX, last_kernel = INT64_MIN;
+
+  Ns Waited() const {
+    Ns sum = 0;
+    for (const Receive& one : received) sum += one.end - one.begin;
+    return sum;
   }
-  if (batches == 0 || busiest <= 0 || context.step_ns <= busiest) return;
-  const auto p = static_cast<double>(stages.size()), m = static_cast<double>(batches);
-  const double expected = (p - 1) / (m + p - 1), share = 1 - busiest / context.step_ns;
-  const double least = context.Get("pipe.bubble_ratio");
-  // What is beside the pipeline, an optimizer or the input, is no bubble: a few percent more are none.
+  // What it has to do itself for all batches: what is before the first of them and behind the last one, like
+  // an optimizer, belongs to none.
+  Ns Work(bool is_first_stage) const {
+    if (received.empty()) return 0;
+    if (!is_first_stage)
+      return std::max(last_sent, received.back().end) - received.front().end - Waited() +
+             (received.front().end - received.front().begin);
+    // Nobody is sent the last batch of the first stage: it takes as long as the one before.
+    const Ns last = received.size() > 1 ? received.back().begin - received[received.size() - 2].end
+                                        : std::max<Ns>(0, last_kernel - received.back().end);
+    return received.back().end - first_kernel - Waited() + last;
+  }
+};
+
+// By step that is analysed.
+std::vector<Messages> MessagesOf(const Context& context, uint32_t r) {
+  const Rank& rank = context.job.ranks[r];
+  std::vector<Messages> all(context.steps());
+  for (const Task& task : rank.tasks) {
+    const uint32_t step = context.StepOf(rank, task.step);
+    if (step == kNone) continue;
+    Messages& of = all[step - context.first];
+    if (task.work == Work::kCompute) {
+      of.first_kernel = std::min(of.first_kernel, task.begin);
+      of.last_kernel = std::max(of.last_kernel, task.end);
+    }
+    if (task.work != Work::kCollective) continue;
+    const Collective& message = rank.collectives[task.kind];
+    if (message.match == kNone || !context.matches.all[message.match].is_pair) continue;
+    if (IsSend(context.job.Text(message.type))) {
+      of.last_sent = std::max(of.last_sent, task.begin);
+    } else {
+      of.received.push_back({task.begin, task.end});
+    }
+  }
+  return all;
+}
+
+// What messages cost a step while they are on their way: as if they took no time.
+double CostOfMessages(const Context& context) {
+  Lengths lengths;
+  std::vector<Ns>& less = context.replay.TouchMatches(lengths);
+  for (size_t i = 0; i < less.size(); ++i) {
+    if (context.matches.all[i].is_pair) less[i] = context.replay.Transfer(i);
+  }
+  return std::max(0.0, context.step_ns - context.replay.Run(&lengths).Mean(context.first));
+}
+
+// How a pipeline spends a step; ns of a step.
+struct Schedule {
+  size_t stages = 0, batches = 0;
+  double waits = 0;     // of the first stage for the others, without what messages take
+  double messages = 0;  // what these take, as a replay has it
+  double ideal = 0;     // what the first stage has to wait for, as long as batches take on the stages
+  double work = 0;      // of the stage with most of it
+  Table table;
+  double Share() const {  // that the best schedule leaves idle
+    return static_cast<double>(stages - 1) / static_cast<double>(batches + stages - 1);
+  }
+};
+
+Schedule ScheduleOf(const Context& context) {
+  Schedule schedule;
+  const std::map<int, Stage> stages = StagesOf(context);
+  schedule.stages = stages.size();
+  schedule.batches = BatchesOf(context);
+  if (schedule.stages < 2 || schedule.batches == 0) return schedule;
+  schedule.table = {"stages", {"stage", "ranks", "work_ms", "waits_ms"}, {}};
+  double first = 0, sum = 0;
+  for (const auto& [number, stage] : stages) {
+    // The slowest of its ranks holds up the others.
+    double work = 0;
+    std::vector<double> waits;
+    for (const uint32_t r : stage.ranks) {
+      std::vector<double> own_work, own_waits;
+      for (const Messages& of : MessagesOf(context, r)) {
+        own_work.push_back(static_cast<double>(of.Work(number == 0)));
+        own_waits.push_back(static_cast<double>(of.Waited()));
+      }
+      work = std::max(work, Median(std::move(own_work)));
+      waits.push_back(Median(std::move(own_waits)));
+    }
+    const double waited = Median(std::move(waits));
+    if (number == 0) first = work, schedule.waits = waited;
+    schedule.work = std::max(schedule.work, work);
+    sum += work;
+    if (schedule.table.rows.size() < kMostStages)
+      schedule.table.rows.push_back(
+          {int64_t{number}, RankList(context.job, stage.ranks), work / 1e6, waited / 1e6});
+  }
+  const auto m = static_cast<double>(schedule.batches);
+  schedule.ideal = sum / m + (m - 1) / m * schedule.work - first;
+  schedule.messages = CostOfMessages(context);
+  schedule.waits = std::max(0.0, schedule.waits - schedule.messages);
+  return schedule;
+}
+
+// So few that even the best schedule leaves stages idle for long: how it is, and no fault of the schedule.
+void TellOfFewBatches(const Context& context, Schedule schedule, Found& found) {
+  constexpr double kMany = 4;  // for each stage: then little is left to gain
+  const auto stages = static_cast<double>(schedule.stages), m = static_cast<double>(schedule.batches);
+  if (m >= context.Get("pipe.batches_per_stage") * stages) return;
+  const double gain = schedule.work * (stages - 1) * (1 / m - 1 / (kMany * stages));
+  std::vector<bool> hit(context.job.steps.size());
+  for (const uint32_t step : AllSteps(context)) hit[step] = true;
+  Finding finding = Fact(context.job, "pipe.bubble", Severity::kInfo, StagedRanks(context), hit);
+  finding.key = "pipe.bubble/batches";
+  finding.title = "the pipeline has " + std::to_string(schedule.batches) + " batches for " +
+                  std::to_string(schedule.stages) + " stages: even the best schedule leaves them idle for " +
+                  PercentOf(schedule.Share()) + " of its time; " +
+                  std::to_string(static_cast<size_t>(kMany) * schedule.stages) +
+                  " smaller ones would save up to " + Time(gain) + " of a step";
+  finding.evidence.push_back(std::move(schedule.table));
+  finding.advice = {"split a step into more and smaller batches, if kernels stay large enough"};
+  SetBound(context, finding, gain * static_cast<double>(context.steps()));
+  finding.factors = {{"method", 0.6, "an upper bound: as if smaller kernels were as good"}};
+  found.findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void FindBubbles(const Context& context, Found& found) {
+  Schedule schedule = ScheduleOf(context);
+  if (schedule.ideal <= 0 || schedule.work <= 0) return;
+  // Batches that differ, and calls that come late now and then, are no schedule: a few percent are neither.
   constexpr double kBeside = 0.05;
-  if (share < least * expected + kBeside) return;
+  if (schedule.waits < context.Get("pipe.bubble_ratio") * schedule.ideal + kBeside * context.step_ns) {
+    TellOfFewBatches(context, std::move(schedule), found);
+    return;
+  }
   Finding finding;
   finding.id = "pipe.bubble";
   finding.key = "pipe.bubble";
-  finding.title = "the pipeline's busiest stage has nothing to do for " + PercentOf(share) + " of a step; " +
-                  std::to_string(batches) + " batches on " + std::to_string(stages.size()) + " stages need " +
-                  PercentOf(expected);
-  finding.where.ranks = WhereOf(context.job, ranks).ranks;
+  finding.title = "the first stage of the pipeline waits " + Time(schedule.waits) +
+                  " of a step for the others, messages not counted; " + std::to_string(schedule.batches) +
+                  " batches on " + std::to_string(schedule.stages) + " stages need " + Time(schedule.ideal);
+  finding.where.ranks = WhereOf(context.job, StagedRanks(context)).ranks;
   finding.steps = AllSteps(context);
-  finding.evidence.push_back(StageTable(context, stages));
   finding.advice = {
       "look at the schedule: let a stage begin the next batch before the one before is back, or more "
       "batches"};
-  finding.cost.method = Method::kHeuristic;
-  const double ideal = busiest / (1 - expected);
-  SetBound(context, finding, (context.step_ns - ideal) * static_cast<double>(context.steps()));
-  finding.factors = {{"method", 0.6, "an upper bound: as if stages were equal and messages took no time"}};
+  SetBound(context, finding, (schedule.waits - schedule.ideal) * static_cast<double>(context.steps()));
+  finding.factors = {{"method", 0.6, "as if each batch took as long as the others of its stage"}};
+  finding.evidence.push_back(std::move(schedule.table));
   found.findings.push_back(std::move(finding));
 }
 

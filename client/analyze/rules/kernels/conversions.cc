@@ -3,11 +3,14 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "client/analyze/model/statistics.h"
 #include "client/analyze/rules/rules.h"
 
 namespace profd::analyze {
@@ -31,14 +34,36 @@ struct OfRank {
   uint32_t rank = 0;
   double share = 0;  // of its computing
   Ns ns = 0;
-  std::vector<uint32_t> tasks;
+  std::vector<std::pair<uint32_t, Ns>> tasks;  // and what each takes, as such kernels do
   std::map<Place, Sum> places;
 };
 
-OfRank ConversionsOf(const Context& context, uint32_t r, const std::vector<bool>& is_conversion) {
+// By class of conversions, how long one of them takes at most; one that hangs takes longer, and that is no
+// cost of converting.
+std::vector<Ns> MostOf(const Context& context, const std::vector<bool>& is_conversion) {
+  constexpr double kMostRatio = 3;
+  constexpr size_t kFew = 3;
+  std::vector<std::vector<Ns>> lengths(is_conversion.size());
+  ForEachKernel(context, [&](const Rank&, const Task& task) {
+    if (is_conversion[task.kind]) lengths[task.kind].push_back(task.end - task.begin);
+  });
+  std::vector<Ns> most;
+  for (std::vector<Ns>& of : lengths) {
+    const double usual = of.size() < kFew ? static_cast<double>(Early(of)) : Median(of);
+    most.push_back(static_cast<Ns>(kMostRatio * usual));
+  }
+  return most;
+}
+
+OfRank ConversionsOf(const Context& context, uint32_t r, const std::vector<bool>& is_conversion,
+                     const std::vector<Ns>& most) {
   const Rank& rank = context.job.ranks[r];
   OfRank of{r, 0, 0, {}, {}};
   Ns computing = 0;
+  const auto length_of = [&](const Task& task) {
+    const Ns length = task.end - task.begin;
+    return is_conversion[task.kind] ? std::min(length, most[task.kind]) : length;
+  };
   struct Lane {
     TextId before = 0;            // type of the kernel before those that wait
     std::vector<uint32_t> waits;  // conversions whose next kernel is not known yet
@@ -48,16 +73,16 @@ OfRank ConversionsOf(const Context& context, uint32_t r, const std::vector<bool>
     for (const uint32_t task : lane.waits) {
       Sum& sum = of.places[{context.job.classes[rank.tasks[task].kind].type, lane.before, behind}];
       ++sum.count;
-      sum.ns += rank.tasks[task].end - rank.tasks[task].begin;
+      sum.ns += length_of(rank.tasks[task]);
     }
     lane.waits.clear();
   };
   ForEachKernel(context, rank, [&](uint32_t i, const Task& task) {
-    computing += task.end - task.begin;
+    computing += length_of(task);
     Lane& lane = lanes[task.lane];
     if (is_conversion[task.kind]) {
-      of.ns += task.end - task.begin;
-      of.tasks.push_back(i);
+      of.ns += length_of(task);
+      of.tasks.emplace_back(i, length_of(task));
       lane.waits.push_back(i);
       return;
     }
@@ -78,12 +103,16 @@ void FindConversions(const Context& context, Found& found) {
   for (const KernelClass& of : job.classes)
     is_conversion.push_back(of.work == Work::kCompute && IsConversion(job.Text(of.type)));
   const double least = context.Get("kernel.conversion_percent") / 100;
+  const std::vector<Ns> most = MostOf(context, is_conversion);
   std::vector<OfRank> hit;
   std::vector<uint32_t> ranks;
+  std::set<uint32_t> steps;
   for (uint32_t r = 0; r < job.ranks.size(); ++r) {
-    OfRank of = ConversionsOf(context, r, is_conversion);
+    OfRank of = ConversionsOf(context, r, is_conversion, most);
     if (of.tasks.empty() || of.share < least) continue;
     ranks.push_back(r);
+    for (const auto& [task, ns] : of.tasks)
+      steps.insert(context.StepOf(job.ranks[r], job.ranks[r].tasks[task].step));
     hit.push_back(std::move(of));
   }
   if (hit.empty()) return;
@@ -96,7 +125,7 @@ void FindConversions(const Context& context, Found& found) {
                        : std::to_string(hit.size()) + " of " + std::to_string(job.ranks.size()) + " ranks") +
       ": " + PercentOf(worst.share) + " of the computing only brings data into another format, order or type";
   finding.where = WhereOf(job, ranks);
-  finding.steps = AllSteps(context);
+  finding.steps.assign(steps.begin(), steps.end());
   Table table{"conversions, on rank " + std::to_string(job.ranks[worst.rank].number),
               {"type", "behind", "in_front_of", "count", "total_ms", "mean_us"},
               {}};
@@ -118,10 +147,7 @@ void FindConversions(const Context& context, Found& found) {
   finding.cost.method = Method::kHeuristic;
   finding.factors = {{"method", 0.6, "an upper bound: some conversions a model needs"}};
   finding.without = [hit = std::move(hit)](const Replay& replay, Lengths& lengths) {
-    for (const OfRank& of : hit) {
-      Lengths::OfRank& to = replay.Touch(lengths, of.rank);
-      for (const uint32_t task : of.tasks) to.task[task] = 0;
-    }
+    for (const OfRank& of : hit) Shorten(replay, lengths, of.rank, of.tasks);
   };
   found.findings.push_back(std::move(finding));
 }

@@ -7,16 +7,18 @@
 #include <vector>
 
 #include "client/analyze/rules/context.h"
-#include "client/analyze/rules/lock_holder.h"
+#include "client/analyze/rules/host/lock_holder.h"
 
 namespace profd::analyze {
 
 // A part of the time of a program, or of a device that nobody is known to have launched on, that may be a
 // stall.
 struct Piece {
-  uint32_t rank = 0, index = 0;  // of the call in front of which or in which it is; of the task
-  uint32_t step = 0, ordinal = 0;
+  uint32_t rank = 0, index = 0;          // of the call in front of which or in which it is; of the task
+  uint32_t step = 0;                     // that most of it lies in
+  uint32_t place_step = 0, ordinal = 0;  // the step that the call or the task is of, and its place there
   bool in_call = false, of_task = false;
+  bool is_tail = false;  // of a call that waits for the device: what it takes when the device is done
   Ns from = 0, to = 0;
   Ns typical = 0;  // of the same place in other steps and on other ranks
   Ns length() const { return to - from; }
@@ -32,8 +34,10 @@ struct Reason {
   uint32_t stack = kNone;  // that it was found by: index in Job::stacks
   TextId cgroup = 0;
   std::string function = {};  // of the program, where it waits or computes; "" = not known
+  std::string detail = {};    // of this reason alone: behind the function
+  bool is_likely = false;     // it follows from other records, and is in none itself
 
-  std::string Sentence() const { return function.empty() ? text : text + " in " + function; }
+  std::string Sentence() const { return text + (function.empty() ? "" : " in " + function) + detail; }
   // As the reason of several pieces: one with a function of Python's, which are not read of each wait; then
   // the one that covers most.
   bool TellsMoreThan(const Reason& other) const {
@@ -45,6 +49,11 @@ struct Reason {
 inline constexpr const char* kRunQueue = "host.runqueue";
 
 Reason ReasonOf(const Context& context, const Piece& piece);
+// Of stalls of one rank at one place, together: samples of many short ones, and what is partly computing and
+// partly a wait. `covered` is that of all of them.
+Reason PooledReason(const Context& context, std::span<const Piece> pieces);
+// The thread of a stall is known to have waited for a CPU now and then, wherever it was.
+bool IsOftenQueued(const Context& context, const Piece& piece);
 // Of stalls of one rank that have no other reason: its cgroup may use no more CPU. `pieces` by time;
 // `queued`: how much of them the thread is known to have waited for a CPU.
 Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces, Ns queued);

@@ -1,4 +1,4 @@
-#include "client/analyze/rules/stall_cause.h"
+#include "client/analyze/rules/host/stall_cause.h"
 
 #include <algorithm>
 #include <array>
@@ -16,6 +16,7 @@ namespace {
 
 constexpr ptrdiff_t kMostRanges = 10'000;  // that are looked at for one stall: those that begin last
 constexpr size_t kMostFrames = 30;
+constexpr size_t kLongestName = 48;
 constexpr size_t kFewSamples = 3;  // of a thread on its CPU: fewer tell nothing of a stall
 
 bool IsLoader(std::string_view name) {
@@ -66,32 +67,38 @@ struct Seen {
 struct Where {
   HostPlace place = HostPlace::kOther;
   bool is_queued = false;
+  bool is_late = false;  // in a wait for what is over
   TextId function = 0;
   auto operator<=>(const Where&) const = default;  // NOLINT(modernize-use-nullptr): clang 14 sees one
 };
 Where WhereOf(const Job& job, const HostStack& stack) {
   const bool is_queued = !stack.frames.empty() && job.Text(stack.frames.front()) == format::kWaitsForCpu;
-  return {stack.place, is_queued, stack.function};
+  return {stack.place, is_queued, false, stack.function};
 }
 
 // Of a thread's spans within a piece, what they cover.
 using ByPlace = std::map<Where, Seen>;
 ByPlace SeenIn(const Job& job, const std::vector<HostSpan>& spans, uint64_t thread, const Piece& piece) {
-  std::map<uint32_t, Ns> by_stack;
-  std::map<uint32_t, size_t> counts;
+  std::map<std::pair<uint32_t, bool>, Ns> by_stack;
+  std::map<std::pair<uint32_t, bool>, size_t> counts;
   const auto behind = std::ranges::lower_bound(spans, piece.to, {}, &HostSpan::begin);
   for (auto at = behind - std::min(behind - spans.begin(), kMostRanges); at != behind; ++at) {
     const Ns overlap = std::min(at->end, piece.to) - std::max(at->begin, piece.from);
     if (overlap <= 0 || at->thread != thread) continue;
-    by_stack[at->stack] += overlap;
-    ++counts[at->stack];
+    const std::pair key(at->stack, piece.is_tail && at->begin < piece.from);
+    by_stack[key] += overlap;
+    ++counts[key];
   }
   ByPlace seen;
-  for (const auto& [stack, covered] : by_stack) {
-    Seen& of = seen[WhereOf(job, job.stacks[stack])];
-    if (of.stack == kNone || covered > by_stack[of.stack]) of.stack = stack;
+  for (const auto& [key, covered] : by_stack) {
+    const auto& [stack, is_tail] = key;
+    Where where = WhereOf(job, job.stacks[stack]);
+    // What it waited for was the device, and that has come.
+    where.is_late = is_tail && !where.is_queued && where.place != HostPlace::kStopped;
+    Seen& of = seen[where];
+    if (of.stack == kNone || covered > by_stack[{of.stack, is_tail}]) of.stack = stack;
     of.covered += covered;
-    of.count += counts[stack];
+    of.count += counts[key];
   }
   return seen;
 }
@@ -102,6 +109,10 @@ uint64_t ThreadOf(const Rank& rank, const Piece& piece) {
              ? rank.process << 32 | rank.process
              : rank.ThreadOf(rank.calls[std::min<size_t>(piece.index, rank.calls.size() - 1)]);
 }
+
+constexpr const char* kStoppedText = "a signal has stopped it";
+constexpr const char* kQueuedText = "it could run, but waits for a CPU";
+constexpr const char* kLateText = "it comes back late from waiting for the device, as if it waits for a CPU";
 
 struct Words {
   const char *id, *text;
@@ -122,10 +133,17 @@ Words WordsOf(HostPlace place, bool waits) {
       return {"host.wait", "it sleeps"};
     case HostPlace::kNetwork:
       return {"host.wait", "it waits for the network"};
+    case HostPlace::kStopped:
+      return {"host.wait", kStoppedText};
     case HostPlace::kOther:
       break;
   }
   return waits ? Words{"host.wait", "it waits"} : Words{"host.busy", "it computes on the CPU"};
+}
+
+// What a wait of most of a piece is: a name, and what is behind it.
+std::string IdOf(const Where& where, HostPlace place, bool waits) {
+  return where.is_queued || where.is_late ? kRunQueue : WordsOf(place, waits).id;
 }
 
 // What the launching thread waited for, or did, in most of a piece.
@@ -134,49 +152,66 @@ Reason ThreadReason(const Context& context, const Piece& piece, double least_sha
   const Rank& rank = job.ranks[piece.rank];
   const uint64_t thread = ThreadOf(rank, piece);
   for (const bool waits : {true, false}) {
-    std::map<std::string, Seen> by_id;
-    std::map<std::string, std::pair<HostPlace, Ns>> most;  // the place that covers most of an id
+    struct Of {
+      Seen seen;
+      Where top;  // what covers most of it
+      Ns top_covered = 0, late = 0;
+    };
+    std::map<std::string, Of> by_id;
     Ns all = 0;
     for (const auto& [key, seen] : SeenIn(job, waits ? rank.waits : rank.running, thread, piece)) {
+      Where where = key;
       // What a thread does on a CPU is not told from locks and disks that it once came through.
       const bool is_named = key.place == HostPlace::kGarbage || key.place == HostPlace::kLoader;
-      const HostPlace place = waits || is_named ? key.place : HostPlace::kOther;
-      const std::string id = key.is_queued ? kRunQueue : WordsOf(place, waits).id;
-      Seen& of = by_id[id];
-      auto& [top, top_covered] = most[id];
-      if (of.stack == kNone || seen.covered > top_covered) {
-        of.stack = seen.stack;
-        top = place;
-        top_covered = seen.covered;
+      if (!waits && !is_named) where.place = HostPlace::kOther;
+      Of& of = by_id[IdOf(where, where.place, waits)];
+      if (of.seen.stack == kNone || seen.covered > of.top_covered) {
+        of.seen.stack = seen.stack;
+        of.top = where;
+        of.top_covered = seen.covered;
       }
-      of.covered += seen.covered;
-      of.count += seen.count;
+      of.seen.covered += seen.covered;
+      of.seen.count += seen.count;
+      of.late += where.is_late ? seen.covered : 0;
       all += seen.covered;
     }
     const auto length = static_cast<double>(piece.length());
     if (static_cast<double>(all) < least_share * length) continue;
     const auto best =
-        std::ranges::max_element(by_id, {}, [](const auto& entry) { return entry.second.covered; });
-    const auto& [id, seen] = *best;
-    const double share = std::min(1.0, static_cast<double>(seen.covered) / length);
-    if (share < least_share || (!waits && seen.count < kFewSamples)) continue;
-    Reason reason{
-        id,    id == kRunQueue ? "it could run, but waits for a CPU" : WordsOf(most[id].first, waits).text,
-        share, std::min(seen.covered, piece.length()),
-        {},    seen.stack,
-        0};
-    if (const TextId function = job.stacks[seen.stack].function; function != 0)
-      reason.function = std::string(job.Text(function)).substr(0, 48);
-    reason.how = waits ? Factor{"stack", 0.9, "the wait and its stack are recorded"}
-                       : Factor{"samples", 0.75, "the thread was sampled on its CPU"};
+        std::ranges::max_element(by_id, {}, [](const auto& entry) { return entry.second.seen.covered; });
+    const auto& [id, of] = *best;
+    const double share = std::min(1.0, static_cast<double>(of.seen.covered) / length);
+    if (share < least_share || (!waits && of.seen.count < kFewSamples)) continue;
+    Reason reason;
+    reason.id = id;
+    reason.is_likely = 2 * of.late > of.seen.covered;
+    reason.text = reason.is_likely  ? kLateText
+                  : id == kRunQueue ? kQueuedText
+                                    : WordsOf(of.top.place, waits).text;
+    reason.share = share;
+    reason.covered = std::min(of.seen.covered, piece.length());
+    reason.stack = of.seen.stack;
+    if (const TextId function = job.stacks[of.seen.stack].function; function != 0)
+      reason.function = std::string(job.Text(function)).substr(0, kLongestName);
+    reason.how = !waits ? Factor{"samples", 0.75, "the thread was sampled on its CPU"}
+                 : reason.is_likely
+                     ? Factor{"wake", 0.6,
+                              "the wait goes on when the device is done; that it waits for a CPU is likely"}
+                     : Factor{"stack", 0.9, "the wait and its stack are recorded"};
     return reason;
   }
   return {};
 }
 
+// A function of the program without the line that it is at.
+std::string_view WithoutLine(std::string_view function) {
+  const size_t colon = function.rfind(':');
+  return colon == function.npos || !function.ends_with(')') ? function : function.substr(0, colon);
+}
+
 std::string Number(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, value < 10 ? "%.1f" : "%.0f", value);
+  std::snprintf(text, sizeof text, value < 1 ? "%.2g" : value < 10 ? "%.1f" : "%.0f", value);
   return text;
 }
 
@@ -220,7 +255,15 @@ Reason ReasonOf(const Context& context, const Piece& piece) {
               kNone,
               0};
     if (Reason reason = ThreadReason(context, piece, least_share); !reason.id.empty()) return reason;
-    return {"", "inside the call " + name, 1, piece.length(), {}, kNone, 0};
+    if (Reason reason = PooledReason(context, {&piece, 1}); !reason.id.empty()) return reason;
+    return {"",
+            piece.is_tail ? "the call " + name + " comes back late from waiting for the device"
+                          : "inside the call " + name,
+            1,
+            piece.length(),
+            {},
+            kNone,
+            0};
   }
   Ns garbage = 0, loading = 0, saving = 0, other = 0;
   Head head;
@@ -253,10 +296,104 @@ Reason ReasonOf(const Context& context, const Piece& piece) {
   if (share(head.whole()) >= least_share)
     return {"graph.head", head.Text(), share(head.whole()), head.whole(), Record(), kNone, 0};
   if (Reason reason = ThreadReason(context, piece, least_share); !reason.id.empty()) return reason;
+  if (Reason reason = PooledReason(context, {&piece, 1}); !reason.id.empty()) return reason;
   if (share(other) >= least_share && other_length < 2 * piece.length())
     return {"", "inside " + std::string(job.Text(other_name)).substr(0, 40), share(other), other, {}, kNone,
             0};
   return {};
+}
+
+Reason PooledReason(const Context& context, std::span<const Piece> pieces) {
+  const Job& job = context.job;
+  const Rank& rank = job.ranks[pieces.front().rank];
+  struct Of {
+    Ns waits = 0, runs = 0, longest = 0;
+    uint32_t stack = kNone;
+    std::string function;
+    Ns all() const { return waits + runs; }
+    void Add(const Job& job, uint32_t number, Ns covered) {
+      if (covered <= longest) return;
+      longest = covered;
+      stack = number;
+      function = std::string(job.Text(job.stacks[number].function)).substr(0, kLongestName);
+    }
+  };
+  std::map<std::string, Of> functions;
+  std::map<std::pair<std::string, std::string>, Ns> waits_for;  // id and words
+  Ns length = 0, waits = 0, runs = 0;
+  size_t samples = 0;
+  for (const Piece& piece : pieces) {
+    const uint64_t thread = ThreadOf(rank, piece);
+    length += piece.length();
+    for (const auto& [where, seen] : SeenIn(job, rank.waits, thread, piece)) {
+      if (where.is_late) continue;  // for which reason nobody knows
+      Of& of = functions[std::string(WithoutLine(job.Text(where.function)))];
+      of.waits += seen.covered;
+      of.Add(job, seen.stack, seen.covered);
+      waits += seen.covered;
+      const Words words = WordsOf(where.place, true);
+      waits_for[where.is_queued ? std::pair<std::string, std::string>(kRunQueue, kQueuedText)
+                                : std::pair<std::string, std::string>(words.id, words.text)] += seen.covered;
+    }
+    // A sample stands for the time before it, which may have begun before the piece, as that of the one
+    // behind the piece began within.
+    const auto behind = std::ranges::lower_bound(rank.running, piece.to, {}, &HostSpan::begin);
+    for (auto at = behind - std::min(behind - rank.running.begin(), kMostRanges); at != behind; ++at) {
+      const HostSpan& span = *at;
+      if (span.thread != thread || span.end <= piece.from || span.end > piece.to) continue;
+      Of& of = functions[std::string(WithoutLine(job.Text(job.stacks[span.stack].function)))];
+      of.runs += span.end - span.begin;
+      of.Add(job, span.stack, span.end - span.begin);
+      runs += span.end - span.begin;
+      ++samples;
+    }
+  }
+  const double least = context.Get("host.cause_share") / 100;
+  const auto share = [length](Ns of) {
+    return std::min(1.0, static_cast<double>(of) / static_cast<double>(std::max<Ns>(1, length)));
+  };
+  if (samples < kFewSamples) runs = 0;
+  if (share(waits + runs) < least || functions.empty()) return {};
+  constexpr double kCounts = 0.2;  // of the stalls: what is less has no name of its own
+  const auto most = std::ranges::max_element(waits_for, {}, [](const auto& entry) { return entry.second; });
+  Reason reason;
+  const bool computes = runs >= waits;
+  reason.id = computes ? "host.busy" : most->first.first;
+  reason.text = share(runs) >= kCounts ? WordsOf(HostPlace::kOther, false).text : "";
+  if (share(waits) >= kCounts && reason.text.empty()) {
+    reason.text = most->first.second;
+  } else if (share(waits) >= kCounts) {
+    const std::string words = most->first.first == kRunQueue ? "it waits for a CPU" : most->first.second;
+    reason.text += ", and " + (words.starts_with("it ") ? words.substr(3) : words);
+  }
+  reason.share = share(waits + runs);
+  reason.covered = std::min(waits + runs, length);
+  const auto& [name, top] =
+      *std::ranges::max_element(functions, {}, [](const auto& entry) { return entry.second.all(); });
+  reason.stack = top.stack;
+  reason.function = top.function;
+  const double part = static_cast<double>(top.all()) / static_cast<double>(waits + runs);
+  if (!name.empty() && part < 0.95) reason.detail = ", " + PercentOf(part) + " of that";
+  reason.how = {"samples", 0.75,
+                "the thread was sampled on its CPU, " + std::to_string(samples) + " times in " +
+                    std::to_string(pieces.size()) + " stops"};
+  return reason;
+}
+
+bool IsOftenQueued(const Context& context, const Piece& piece) {
+  constexpr size_t kFew = 3;
+  constexpr double kLeastPart = 0.005;  // of the steps
+  const Rank& rank = context.job.ranks[piece.rank];
+  const uint64_t thread = ThreadOf(rank, piece);
+  size_t count = 0;
+  Ns sum = 0;
+  for (const HostSpan& span : rank.waits) {
+    if (span.thread != thread || !WhereOf(context.job, context.job.stacks[span.stack]).is_queued) continue;
+    ++count;
+    sum += span.end - span.begin;
+  }
+  const double all = context.step_ns * static_cast<double>(context.steps());
+  return count >= kFew && static_cast<double>(sum) >= kLeastPart * all;
 }
 
 Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces, Ns queued) {
@@ -345,6 +482,8 @@ std::string AdviceOf(const Reason& reason, const Rank& rank) {
   if (reason.id == "host.fault") return "keep its memory: more of it, mlock(), or read the file in advance";
   if (reason.id == kRunQueue)
     return "give it CPUs of its own: pin it, isolate them, start fewer threads, or raise its share";
+  if (reason.text == kStoppedText)
+    return "see who stops it: a debugger, job control, a freezer of its container";
   if (reason.id == "host.wait") return "look at who holds up that function, and at its callers";
   if (reason.id == "host.busy") return "make that function shorter, or do it in another process";
   if (!reason.text.empty()) return "look at what the program does there";

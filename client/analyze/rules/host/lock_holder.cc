@@ -1,4 +1,4 @@
-#include "client/analyze/rules/lock_holder.h"
+#include "client/analyze/rules/host/lock_holder.h"
 
 #include <algorithm>
 #include <map>
@@ -48,6 +48,8 @@ const char* Does(HostPlace place) {
       return "waits for another lock or thread";
     case HostPlace::kSleep:
       return "sleeps";
+    case HostPlace::kStopped:
+      return "is stopped by a signal";
     case HostPlace::kNetwork:
       return "waits for the network";
     case HostPlace::kOther:
