@@ -16,7 +16,7 @@ constexpr double kMs = 1e6;
 // As many replays at a time as there is memory for.
 unsigned JobsFor(const Job& job, unsigned jobs) {
   uint64_t bytes = 0;
-  for (const Rank& rank : job.ranks) bytes += rank.tasks.size() * 24 + rank.calls.size() * 16;
+  for (const Rank& rank : job.ranks) bytes += rank.tasks.size() * 24 + rank.calls.size() * 24;
   return static_cast<unsigned>(std::clamp<uint64_t>(kReplayBytes / std::max<uint64_t>(bytes, 1), 1, jobs));
 }
 
