@@ -35,7 +35,11 @@ std::vector<Ns> Replay::Outcome::Times(size_t first) const {
 }
 
 Replay::Replay(const Job& job, const Matches& matches, unsigned jobs)
-    : job_(job), matches_(matches), ranks_(job.ranks.size()), transfers_(matches.all.size()) {
+    : job_(job),
+      matches_(matches),
+      any_is_whole_(std::ranges::any_of(job.ranks, [](const Rank& rank) { return !rank.gaps.any(); })),
+      ranks_(job.ranks.size()),
+      transfers_(matches.all.size()) {
   for (size_t i = 0; i < matches.all.size(); ++i) {
     TransferOf& to = transfers_[i];
     to.length = INT64_MAX;
@@ -272,7 +276,7 @@ class Replay::Engine {
     outcome.begin = replay_.measured_.begin;
     for (size_t r = 0; r < states_.size(); ++r) {
       const Rank& rank = job_.ranks[r];
-      for (size_t i = 0; i < rank.tasks.size(); ++i) {
+      for (size_t i = 0; i < rank.tasks.size() && replay_.IsWhole(rank); ++i) {
         const uint32_t step = rank.tasks[i].step;
         if (step == kNone || rank.job_step[step] == kNone) continue;
         Ns& end = outcome.step_end[rank.job_step[step]];
@@ -464,6 +468,7 @@ Replay::Outcome Replay::FindMeasured() const {
   outcome.step_end.assign(job_.steps.size(), INT64_MIN);
   outcome.begin = INT64_MAX;
   for (const Rank& rank : job_.ranks) {
+    if (!IsWhole(rank)) continue;
     for (size_t i = 0; i < rank.steps.size(); ++i) {
       if (rank.job_step[i] == 0) outcome.begin = std::min(outcome.begin, rank.steps[i].begin);
     }
