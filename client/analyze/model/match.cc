@@ -205,30 +205,35 @@ using Rows = std::map<std::tuple<TextId, bool, uint32_t>, std::vector<Row>>;  //
 // Recordings that begin at different moments count from there: what a rank counts more or less than the first
 // of its group, in most steps, is taken away.
 void ShareNumbers(Rows& rows) {
-  using Firsts = std::map<std::pair<uint32_t, TextId>, std::map<uint32_t, int64_t>>;  // by rank, type; step
+  struct First {
+    int64_t number = 0;
+    size_t count = 0;
+  };
+  using Firsts = std::map<std::pair<uint32_t, TextId>, std::map<uint32_t, First>>;  // by rank, type; step
   std::map<TextId, Firsts> firsts;
   for (const auto& [key, of] : rows) {
     const auto& [group, is_pair, step] = key;
     for (const Row& row : of) {
       for (size_t i = 0; i < row.numbers.size() && !is_pair; ++i) {
-        const auto [at, is_new] =
-            firsts[group][{row.rank, row.tokens[i].type}].try_emplace(step, row.numbers[i]);
-        if (!is_new) at->second = std::min(at->second, row.numbers[i]);
+        First& first = firsts[group][{row.rank, row.tokens[i].type}].try_emplace(step).first->second;
+        first.number = first.count++ == 0 ? row.numbers[i] : std::min(first.number, row.numbers[i]);
       }
     }
   }
   std::map<TextId, std::map<std::pair<uint32_t, TextId>, int64_t>> ahead;
   for (const auto& [group, of] : firsts) {
-    std::map<TextId, const std::map<uint32_t, int64_t>*> leads;  // by type
+    std::map<TextId, const std::map<uint32_t, First>*> leads;  // by type
     for (const auto& [key, own] : of) {
-      const std::map<uint32_t, int64_t>*& lead = leads[key.second];
+      const std::map<uint32_t, First>*& lead = leads[key.second];
       if (lead == nullptr || own.size() > lead->size()) lead = &own;
     }
     for (const auto& [key, own] : of) {
+      // A step in which both have as many tells more than all others, whose first may be lost.
+      constexpr size_t kSure = 1'000'000;
       std::map<int64_t, size_t> votes;
       for (const auto& [step, first] : own) {
         if (const auto at = leads[key.second]->find(step); at != leads[key.second]->end())
-          ++votes[first - at->second];
+          votes[first.number - at->second.number] += first.count == at->second.count ? kSure : 1;
       }
       if (votes.empty()) continue;
       ahead[group][key] =
