@@ -14,11 +14,21 @@ base::Result<std::unique_ptr<Analysis>> Analysis::Run(Request request) {
   return std::unique_ptr<Analysis>(new Analysis(std::move(request), std::move(job)));
 }
 
+namespace {
+
+Clocks Mend(Job& job, const Matches& matches) {
+  Clocks clocks = AlignClocks(job, matches);
+  CutEnds(job, matches);
+  return clocks;
+}
+
+}  // namespace
+
 Analysis::Analysis(Request request, Job job)
     : request_(std::move(request)),
       job_(std::move(job)),
       matches_(MatchCollectives(job_)),
-      clocks_(AlignClocks(job_, matches_)),
+      clocks_(Mend(job_, matches_)),
       replay_(job_, matches_, request_.jobs),
       context_(MakeContext(job_, matches_, clocks_, replay_, request_.settings, request_.jobs)),
       verdict_(request_.judges ? Judge(context_, request_.rules, request_.jobs) : Verdict{}) {}

@@ -11,6 +11,7 @@
 #include "client/analyze/model/parallel.h"
 #include "client/analyze/reading/capture_reader.h"
 #include "client/analyze/reading/database.h"
+#include "client/analyze/reading/gaps.h"
 #include "client/analyze/reading/made_for.h"
 #include "client/analyze/reading/sources.h"
 
@@ -212,12 +213,14 @@ void MakeWindows(Job& job) {
   }
 }
 
-// Steps by their numbers: those that every rank with steps has.
+// Steps by their numbers: those that every rank with steps has, but for ranks that have lost some.
 void ShareSteps(Job& job) {
+  const auto has_lost = [](const Rank& rank) { return rank.steps.empty() || rank.gaps.steps > Gaps::kMost; };
+  const bool any_is_whole = !std::ranges::all_of(job.ranks, has_lost);
   std::map<int64_t, size_t> count;
   size_t ranks = 0;
   for (const Rank& rank : job.ranks) {
-    if (rank.steps.empty()) continue;
+    if (any_is_whole ? has_lost(rank) : rank.steps.empty()) continue;
     ++ranks;
     std::set<int64_t> own;
     for (const Step& step : rank.steps) own.insert(step.number);
@@ -295,7 +298,9 @@ Job Join(std::vector<Part> parts) {
   std::ranges::sort(job.ranks, {}, &Rank::number);
   GiveHosts(job, std::move(hosts));
   MakeWindows(job);
+  FindStepGaps(job);
   ShareSteps(job);
+  FindGaps(job);
   return job;
 }
 
@@ -308,17 +313,26 @@ Result<Job> ReadJob(const std::vector<std::string>& paths, const Reading& readin
   std::ranges::sort(sources);
   sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
   std::vector<Part> parts(sources.size());
+  std::vector<char> unreadable(sources.size());  // by source: of a rank, of which it says nothing
   std::atomic<size_t> done{0};
   ForEach(sources.size(), reading.jobs, [&](size_t i) {
     const Source& source = sources[i];
-    Result<Part> part = source.form == Source::Form::kDatabase ? ReadDatabase(source.path, reading.keeps_all)
-                                                               : ReadCapture(source.path, reading.keeps_all);
+    Result<Part> part = source.form == Source::Form::kDatabase
+                            ? ReadDatabase(source.path, reading.keeps_all, source.rank >= 0)
+                            : ReadCapture(source.path, reading.keeps_all);
     if (reading.progress) reading.progress(++done, sources.size());
-    if (!part.ok()) {
-      parts[i].notes.push_back({source.path, part.status().message(), true});
-      return;
+    if (part.ok()) {
+      parts[i] = std::move(part).value();
+    } else {
+      std::string why(part.status().message());
+      if (why.starts_with(source.path + ": ")) why.erase(0, source.path.size() + 2);
+      parts[i].notes.push_back({source.path, std::move(why), true});
     }
-    parts[i] = std::move(part).value();
+    const auto does_nothing = [](const Rank& rank) { return rank.tasks.empty(); };
+    if (source.rank >= 0 && std::ranges::all_of(parts[i].ranks, does_nothing)) unreadable[i] = 1;
+    for (Note& note : parts[i].notes) {
+      if (note.lost && source.rank >= 0) note.text = "rank " + std::to_string(source.rank) + ": " + note.text;
+    }
     for (Rank& rank : parts[i].ranks) {
       if (rank.rated_mhz == 0) {
         const MadeFor known = MadeForNear(source.path, rank.device);
@@ -330,6 +344,9 @@ Result<Job> ReadJob(const std::vector<std::string>& paths, const Reading& readin
     }
   });
   Job job = Join(std::move(parts));
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (unreadable[i] != 0) job.unreadable.insert(sources[i].rank);
+  }
   job.notes.insert(job.notes.begin(), notes.begin(), notes.end());
   if (job.ranks.empty()) {
     std::string why;

@@ -112,6 +112,18 @@ bool IsOfHost(const Finding& finding) {
          finding.id == "env.setting";
 }
 
+// Only of ranks whose rows are not all there: it may be those that are missing. What others tell of stays.
+bool IsOfGaps(const Context& context, const Finding& finding) {
+  const std::vector<int64_t>& ranks = finding.where.ranks;
+  const auto has_waits = [](const Rank& rank) { return rank.gaps.collectives > 0 || rank.gaps.torn; };
+  if (finding.id == "rank.absent")
+    return !context.job.unreadable.empty() || std::ranges::any_of(context.job.ranks, has_waits);
+  if (ranks.empty() || finding.id == "data.loss" || finding.id == "device.errors") return false;
+  return std::ranges::all_of(context.job.ranks, [&ranks](const Rank& rank) {
+    return rank.gaps.any() || std::ranges::find(ranks, rank.number) == ranks.end();
+  });
+}
+
 void SetSeverity(Finding& finding) {
   if (finding.is_fact) return;
   const Cost& cost = finding.cost;
@@ -129,7 +141,7 @@ std::vector<Ns> LengthsOf(const Context& context) {
   if (!context.job.has_steps) return context.step_times;
   std::vector<Ns> lengths(context.job.steps.size());
   for (const Rank& rank : context.job.ranks) {
-    for (size_t i = 0; i < rank.steps.size(); ++i) {
+    for (size_t i = 0; i < rank.steps.size() && context.replay.IsWhole(rank); ++i) {
       if (rank.job_step[i] == kNone) continue;
       Ns& longest = lengths[rank.job_step[i]];
       longest = std::max(longest, rank.steps[i].end - rank.steps[i].begin);
@@ -214,6 +226,7 @@ Verdict Judge(const Context& context, const std::vector<std::string>& wanted, un
     std::ranges::move(part.findings, std::back_inserter(findings));
     std::ranges::move(part.not_run, std::back_inserter(verdict.not_run));
   }
+  std::erase_if(findings, [&context](const Finding& finding) { return IsOfGaps(context, finding); });
   Bench bench(context, jobs);
   const bool has_steps = context.steps() > 0 && context.step_ns > 0;
   // What is dropped has hidden nothing, but has been counted among the others.
@@ -228,6 +241,7 @@ Verdict Judge(const Context& context, const std::vector<std::string>& wanted, un
   if (has_steps) {
     FindUnexplainedRanks(context, findings);
     FindUnevenSteps(context, bench.rest(), findings);
+    std::erase_if(findings, [&context](const Finding& finding) { return IsOfGaps(context, finding); });
   }
   std::erase_if(findings, [&wanted](const Finding& finding) { return !IsWanted(finding, wanted); });
   for (Finding& finding : findings) {

@@ -1,8 +1,10 @@
 #include "client/analyze/cluster/collective_ops.h"
 
 #include <algorithm>
+#include <map>
 
 #include "client/analyze/cluster/cluster_output.h"
+#include "client/analyze/cluster/rank_folder.h"
 #include "format/op_names.h"
 
 namespace profd::analyze {
@@ -18,6 +20,7 @@ std::vector<Op> OpsOf(const Analysis& analysis, size_t r) {
   const Job& job = analysis.job();
   const Rank& rank = job.ranks[r];
   std::vector<Op> ops;
+  std::map<TextId, std::string> own_of;  // of groups
   for (const Collective& collective : rank.collectives) {
     const uint32_t step = collective.step == kNone ? kNone : rank.job_step[collective.step];
     if (step == kNone) continue;
@@ -37,13 +40,24 @@ std::vector<Op> OpsOf(const Analysis& analysis, size_t r) {
     op.bytes = collective.bytes;
     const GroupOf& group = analysis.context().groups.at(collective.group);
     if (group.nodes > 1) op.transport = "RDMA";
-    const std::string own = std::to_string(std::ranges::find(group.ranks, r) - group.ranks.begin());
-    op.own = own + "-" + own;
+    std::string& own = own_of[collective.group];
+    if (own.empty()) own = OwnLink(analysis, r, collective.group);
+    op.own = own;
     if (op.is_pair && group.ranks.size() == 2)
       op.link = (group.ranks[0] == r) == IsSend(job.Text(collective.type)) ? "0-1" : "1-0";
     ops.push_back(std::move(op));
   }
   return ops;
+}
+
+std::string OwnLink(const Analysis& analysis, size_t r, TextId id) {
+  const auto group = analysis.context().groups.find(id);
+  if (group == analysis.context().groups.end()) return "0-0";
+  const std::vector<int64_t> ranks =
+      RanksOf(analysis.job(), group->second, std::string(analysis.job().Text(id)));
+  const std::string own =
+      std::to_string(std::ranges::find(ranks, analysis.job().ranks[r].number) - ranks.begin());
+  return own + "-" + own;
 }
 
 std::string GroupHash(std::string_view group) { return std::to_string(format::CannHash(group)); }

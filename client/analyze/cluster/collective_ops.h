@@ -35,6 +35,9 @@ struct Op {
 // Those of the rank at `r` that are in a step of all ranks.
 std::vector<Op> OpsOf(const Analysis& analysis, size_t r);
 
+// "2-2": the rank at `r` by its place in a group.
+std::string OwnLink(const Analysis& analysis, size_t r, TextId group);
+
 // `part` of both; 0 of nothing.
 double Ratio(double part, double rest);
 

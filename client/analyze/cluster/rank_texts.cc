@@ -110,22 +110,29 @@ std::string StepCsv(const Table& steps, const Rank& rank) {
 
 Matrix MatrixOf(const Analysis& analysis, size_t r, const std::vector<Op>& ops) {
   Matrix matrix;
+  // By this row the vendor's analyser knows which of the group's ranks is this one: without it, it drops all
+  // links of the group.
+  const auto set_own = [](std::map<std::string, LinkSum>& links, const std::string& own) {
+    if (LinkSum& local = links[own]; local.transport.empty()) local.transport = "LOCAL";
+  };
   for (const Op& op : ops) {
+    std::map<std::string, LinkSum>& links = matrix[op.step][{op.type + "-total", op.group}];
+    set_own(links, op.own);
     if (op.link.empty()) continue;
-    LinkSum& sum = matrix[op.step][{op.type + "-total", op.group}][op.link];
+    LinkSum& sum = links[op.link];
     sum.mb += static_cast<double>(op.bytes) / kMb;
     sum.ms += static_cast<double>(op.transit) / kMs;
     sum.op = op.name + "@" + op.group;
     sum.transport = op.transport;
-    // By this row the vendor's analyser knows which of the group's ranks is this one.
-    matrix[op.step][{op.type + "-total", op.group}][op.own].transport = "LOCAL";
   }
   for (const auto& [link, carried] : analysis.job().ranks[r].links) {
-    LinkSum& sum = matrix["step"][{"hcom_collective-total", GroupHash(analysis.job().Text(link.group))}]
-                         [std::to_string(link.from) + "-" + std::to_string(link.to)];
+    std::map<std::string, LinkSum>& links =
+        matrix["step"][{"hcom_collective-total", GroupHash(analysis.job().Text(link.group))}];
+    LinkSum& sum = links[std::to_string(link.from) + "-" + std::to_string(link.to)];
     sum.mb += static_cast<double>(carried.bytes) / kMb;
     sum.ms += static_cast<double>(carried.ns) / kMs;
     sum.transport = std::string(analysis.job().Text(link.transport));
+    set_own(links, OwnLink(analysis, r, link.group));
   }
   return matrix;
 }

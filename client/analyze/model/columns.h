@@ -2,6 +2,7 @@
 // ns since the epoch on the clock of the rank's node, until clocks.h has brought the nodes together.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -155,6 +156,14 @@ struct Carried {
   int64_t count = 0;
   Ns ns = 0;
 };
+// What part of a rank's rows is not there, or says nothing, though other rows tell that it was recorded.
+// Above kMost of them the rank is compared with no other, and no finding is of it alone: see reading/gaps.h.
+struct Gaps {
+  static constexpr double kMost = 0.02;
+  double kernels = 0, collectives = 0, calls = 0, steps = 0;
+  bool torn = false;  // some rows cannot be read or make no sense: so others may be wrong, too
+  bool any() const { return torn || std::max({kernels, collectives, calls, steps}) > kMost; }
+};
 // How much is told of tasks: without names, with names, with the calls that launch them, with framework.
 enum class Level : uint8_t { kNothing, kTasks, kNamed, kLaunches, kFramework };
 
@@ -184,6 +193,7 @@ struct Rank {
   std::vector<Allocator> allocators;
   std::vector<Lost> lost;  // by begin
   std::vector<Trouble> troubles;
+  Gaps gaps;
   uint32_t lanes = 0;
 
   uint64_t ThreadOf(const Call& call) const {
@@ -220,6 +230,7 @@ struct Job {
   bool has_steps = true;         // false: they are windows of time
   std::set<int64_t> unfinished;  // numbers of steps that the recording ended in
   bool simulated = false;        // the devices are none: what they did is made up
+  std::set<int64_t> unreadable;  // numbers of ranks whose recordings are there, and say nothing
   std::vector<Note> notes;
 
   std::string_view Text(TextId id) const { return texts.Get(id); }

@@ -33,8 +33,9 @@ struct Matches {
 bool IsSend(std::string_view type);
 bool IsReceive(std::string_view type);
 
-// By group and step; of ranks that have another count in a step what has the same type and size in the same
-// order. Writes Collective::match.
+// By group and step, and there by the numbers in their names. Where these say nothing: in their order; of
+// ranks that have another count in a step what has the same type and size, as far as that leaves no choice.
+// Writes Collective::match.
 Matches MatchCollectives(Job& job);
 
 // Brings the clocks of nodes together: the ends of symmetric collectives are common, and those of messages
@@ -55,5 +56,8 @@ struct Clocks {
   Ns Moved(size_t rank, Ns time) const { return lines.empty() ? time : lines[rank].Moved(time); }
 };
 Clocks AlignClocks(Job& job, const Matches& matches);
+
+// Of collectives that end on all ranks at once: an end long after that of all others is torn, and cut.
+void CutEnds(Job& job, const Matches& matches);
 
 }  // namespace profd::analyze

@@ -82,7 +82,11 @@ std::vector<Ns> Replay::Outcome::Lengths(size_t first) const {
 }
 
 Replay::Replay(const Job& job, const Matches& matches, unsigned jobs)
-    : job_(job), matches_(matches), ranks_(job.ranks.size()), transfers_(matches.all.size()) {
+    : job_(job),
+      matches_(matches),
+      any_is_whole_(std::ranges::any_of(job.ranks, [](const Rank& rank) { return !rank.gaps.any(); })),
+      ranks_(job.ranks.size()),
+      transfers_(matches.all.size()) {
   for (size_t i = 0; i < matches.all.size(); ++i) {
     TransferOf& to = transfers_[i];
     to.length = INT64_MAX;
@@ -359,6 +363,7 @@ class Replay::Engine {
     StepsOfJob steps(job_.steps.size());
     for (uint32_t r = 0; r < states_.size(); ++r) {
       const Rank& rank = job_.ranks[r];
+      if (!replay_.IsWhole(rank)) continue;
       std::vector<Ns> done = DoneOf(rank, [&](size_t task) { return states_[r].end[task]; });
       if (rank.calls.empty()) {
         // A program whose calls are not known goes with its device.
@@ -599,6 +604,7 @@ Replay::Outcome Replay::FindMeasured() const {
   StepsOfJob steps(job_.steps.size());
   outcome.begin = INT64_MAX;
   for (const Rank& rank : job_.ranks) {
+    if (!IsWhole(rank)) continue;
     for (size_t i = 0; i < rank.steps.size(); ++i) {
       if (rank.job_step[i] == 0) outcome.begin = std::min(outcome.begin, rank.steps[i].begin);
     }

@@ -61,6 +61,9 @@ class Replay {
   Lengths::OfRank& Touch(Lengths& lengths, size_t rank) const;
   std::vector<Ns>& TouchMatches(Lengths& lengths) const;
 
+  // Steps end by the ranks of which nothing is missing; where there is none, by all.
+  bool IsWhole(const Rank& rank) const { return !any_is_whole_ || !rank.gaps.any(); }
+
   const Job& job() const { return job_; }
   const Matches& matches() const { return matches_; }
   // Time between a task and everything that it waited for.
@@ -120,9 +123,9 @@ class Replay {
   Ns BoundOf(size_t rank, size_t task, uint32_t before, uint32_t cross) const;
   static const Held* Find(const std::vector<Held>& held, size_t call);
   Outcome FindMeasured() const;
-
   const Job& job_;
   const Matches& matches_;
+  const bool any_is_whole_;
   std::vector<OfRank> ranks_;
   std::vector<TransferOf> transfers_;
   Outcome measured_;

@@ -70,13 +70,13 @@ TypeOf KindOfTask(std::string_view type) {
   return type == "AIC" || type == "AIV" ? TypeOf::kCompute : TypeOf::kOther;
 }
 
-// 4294967295 stands for nobody.
-bool IsRank(int64_t number) { return number >= 0 && number < 0xFFFFFFFF; }
+constexpr int64_t kNobody = 0xFFFFFFFF;  // stands for no rank, no call, no text
+bool IsRank(int64_t number) { return number >= 0 && number < kNobody; }
 
 class DatabaseReader {
  public:
-  DatabaseReader(SqliteScan& scan, const std::string& path, bool keeps_all)
-      : scan_(scan), builder_(path, keeps_all) {}
+  DatabaseReader(SqliteScan& scan, const std::string& path, bool keeps_all, bool is_of_rank)
+      : scan_(scan), builder_(path, keeps_all), is_of_rank_(is_of_rank) {}
 
   Part Read() {
     ReadTexts();
@@ -88,10 +88,20 @@ class DatabaseReader {
     ReadRanges();
     ReadSteps();
     ReadFacts();
+    if (scan_.missing_pages() > 0)
+      builder_.Note("the file was cut off: " + std::to_string(scan_.missing_pages()) + " pages are missing",
+                    true);
     if (torn_.bad_pages + torn_.bad_rows > 0) {
       builder_.Note("torn: " + std::to_string(torn_.bad_pages) + " pages and " +
                         std::to_string(torn_.bad_rows) + " rows cannot be read",
                     true);
+    }
+    if (torn_.bad_pages + torn_.bad_rows + torn_.removed + senseless_ + scan_.missing_pages() > 0)
+      builder_.ForEachRank([](Rank& rank) { rank.gaps.torn = true; });
+    if (builder_.is_empty()) {
+      builder_.Note(std::string(scan_.Has("TASK") ? "TASK is empty" : "there is no table TASK") +
+                        ": nothing is known of what the device did, and this rank is not judged",
+                    is_of_rank_);
     }
     if (senseless_ > 0)
       builder_.Note(std::to_string(senseless_) + " rows have times that make no sense, and are left out",
@@ -103,10 +113,32 @@ class DatabaseReader {
   }
 
  private:
-  void Scan(std::string_view table, Columns columns, const SqliteScan::Visitor& visit) {
-    const SqliteScan::Outcome outcome = scan_.Scan(table, std::span(columns.begin(), columns.size()), visit);
+  // How many rows there are. `columns`: without a "+column" no row says anything.
+  uint64_t Scan(std::string_view table, Columns columns, const SqliteScan::Visitor& visit) {
+    std::vector<std::string_view> names;
+    for (std::string_view name : columns) {
+      if (name.starts_with('+')) {
+        name.remove_prefix(1);
+        if (scan_.Has(table) && !scan_.HasColumn(table, name)) {
+          builder_.Note(std::string(table) + " has no column " + std::string(name) + ": none of it is used",
+                        true);
+          return 0;
+        }
+      }
+      names.push_back(name);
+    }
+    unknown_ = 0;
+    const SqliteScan::Outcome outcome = scan_.Scan(table, names, visit);
+    if (unknown_ > 0)
+      builder_.Note(std::to_string(unknown_) + " names in " + std::string(table) + " are not in STRING_IDS",
+                    true);
+    if (outcome.removed > 0)
+      builder_.Note(std::to_string(outcome.removed) + " rows of " + std::string(table) + " have been removed",
+                    true);
     torn_.bad_pages += outcome.bad_pages;
     torn_.bad_rows += outcome.bad_rows;
+    torn_.removed += outcome.removed + unknown_;
+    return outcome.rows;
   }
   // False: they can be no times of anything.
   bool Times(const SqliteValue& begin, const SqliteValue& end, Ns& from, Ns& to) {
@@ -119,9 +151,11 @@ class DatabaseReader {
   TextId Text(const SqliteValue& value) {
     if (value.type == SqliteValue::Type::kText) return builder_.Text(value.text);
     const int64_t id = value.Integer(-1);
-    if (id >= 0 && static_cast<size_t>(id) < dense_.size()) return dense_[static_cast<size_t>(id)];
-    const auto found = sparse_.find(id);
-    return found == sparse_.end() ? 0 : found->second;
+    if (id >= 0 && static_cast<size_t>(id) < dense_.size() && dense_[static_cast<size_t>(id)] != kNone)
+      return dense_[static_cast<size_t>(id)];
+    if (const auto found = sparse_.find(id); found != sparse_.end()) return found->second;
+    if (id >= 0 && id < kNobody) ++unknown_;
+    return 0;
   }
   std::string_view View(TextId id) { return texts_view_->Get(id); }
   TypeOf TypeOfTask(TextId type) {
@@ -145,6 +179,7 @@ class DatabaseReader {
 
   SqliteScan& scan_;
   RankBuilder builder_;
+  bool is_of_rank_;
   const format::Texts* texts_view_ = nullptr;
   std::vector<TextId> dense_;
   std::unordered_map<int64_t, TextId> sparse_;
@@ -152,14 +187,15 @@ class DatabaseReader {
   std::unordered_map<TextId, TypeOf> types_;
   TextId type_ = UINT32_MAX;  // the last one that was asked for
   TypeOf type_of_ = TypeOf::kOther;
-  std::set<int64_t> devices_;
   uint64_t senseless_ = 0;
+  uint64_t known_kernels_ = 0, run_kernels_ = 0;  // that have a name, and that have a task, too
+  uint64_t unknown_ = 0;                          // texts of the table that is read
   SqliteScan::Outcome torn_;
 };
 
 void DatabaseReader::ReadTexts() {
   texts_view_ = &builder_.texts();
-  Scan("STRING_IDS", {"id", "value"}, [this](Row row) {
+  Scan("STRING_IDS", {"id", "+value"}, [this](Row row) {
     const int64_t id = row[0].Integer(-1);
     if (id < 0) return;
     const TextId text = builder_.Text(row[1].text);
@@ -168,7 +204,7 @@ void DatabaseReader::ReadTexts() {
       return;
     }
     if (static_cast<size_t>(id) >= dense_.size())
-      dense_.resize(std::max<size_t>(static_cast<size_t>(id) + 1, dense_.size() * 2));
+      dense_.resize(std::max<size_t>(static_cast<size_t>(id) + 1, dense_.size() * 2), kNone);
     dense_[static_cast<size_t>(id)] = text;
   });
 }
@@ -176,7 +212,7 @@ void DatabaseReader::ReadTexts() {
 void DatabaseReader::ReadKernels() {
   const TextId unknown = builder_.Text("N/A");
   Scan("COMPUTE_TASK_INFO",
-       {"globalTaskId", "name", "opType", "inputShapes", "taskType", "blockNum|blockDim"}, [&](Row row) {
+       {"+globalTaskId", "name", "opType", "inputShapes", "taskType", "blockNum|blockDim"}, [&](Row row) {
          const TextId name = Text(row[1]);
          TextId type = Text(row[2]), shapes = Text(row[3]);
          if (type == 0 || type == unknown) type = name;
@@ -188,6 +224,7 @@ void DatabaseReader::ReadKernels() {
                               blocks > 0 && blocks <= UINT32_MAX ? static_cast<uint32_t>(blocks) : 0,
                               IsOfVectors(builder_.texts().Get(task_type))};
          kernels_.Add(row[0].Integer(-1), {builder_.Class(of), name});
+         ++known_kernels_;
        });
   kernels_.Sort();
 }
@@ -207,6 +244,12 @@ void DatabaseReader::ReadPipes() {
 
 void DatabaseReader::ReadTasks() {
   const bool has_kernels = !kernels_.empty();
+  struct Kernels {
+    uint64_t named = 0, nameless = 0;
+  };
+  std::map<std::pair<int, int64_t>, Kernels> of_streams;  // by device and stream
+  Kernels* of_stream = nullptr;
+  std::pair<int, int64_t> stream;
   std::set<int64_t> of_collectives;
   std::map<int64_t, TextId> transports;
   Scan("ENUM_HCCL_TRANSPORT_TYPE", {"id", "name"},
@@ -222,15 +265,20 @@ void DatabaseReader::ReadTasks() {
        });
   sub_tasks.Sort();
   Scan("TASK",
-       {"startNs", "endNs", "deviceId", "connectionId", "globalTaskId", "taskType", "streamId", "globalPid"},
+       {"+startNs", "+endNs", "deviceId", "connectionId", "+globalTaskId", "taskType", "streamId",
+        "globalPid"},
        [&](Row row) {
          Task task;
          const int64_t device = row[2].Integer(0), number = row[4].Integer(-1);
          const Kernel* kernel = kernels_.Find(number);
          const TextId type = Text(row[5]);
+         if (const std::pair own(static_cast<int>(device), row[6].Integer(-1));
+             of_stream == nullptr || own != stream)
+           of_stream = &of_streams[stream = own];
          if (kernel != nullptr) {
            task.kind = kernel->kernel_class;
            task.name = kernel->name;
+           ++(task.name != 0 ? of_stream->named : of_stream->nameless);
          } else if (const SubTask* part = sub_tasks.Find(number); part != nullptr) {
            Ns from = 0, to = 0;
            if (part->bytes > 0 && IsRank(part->link.from) && IsRank(part->link.to) &&
@@ -245,7 +293,8 @@ void DatabaseReader::ReadTasks() {
          const TypeOf known = TypeOfTask(type);
          if (kernel == nullptr) {
            // Without any table of kernels the tasks of cores are what is known; with one, they are parts of
-           // collectives.
+           // collectives, unless their stream is one of kernels: then their names are lost.
+           if (known == TypeOf::kCompute || known == TypeOf::kAiCpu) ++of_stream->nameless;
            if (known == TypeOf::kOther || (has_kernels && known != TypeOf::kCopy)) return;
            task.name = type;
            task.work = known == TypeOf::kCopy    ? Work::kCopy
@@ -256,12 +305,26 @@ void DatabaseReader::ReadTasks() {
            task.work = Work::kAiCpu;
          }
          if (!Times(row[0], row[1], task.begin, task.end)) return;
+         run_kernels_ += kernel != nullptr ? 1 : 0;
          // Of what is no kernel it is the pid of whom the recording was asked for.
          const auto pid = static_cast<uint64_t>(std::max<int64_t>(row[7].Integer(0), 0));
          builder_.AddTask(static_cast<int>(device), task, row[6].Integer(-1),
                           row[3].Integer(RankBuilder::kNoConnection), kernel != nullptr ? pid : 0);
          if (pid > 0) builder_.At(static_cast<int>(device)).process = pid;
        });
+  std::map<int, Kernels> of_devices;
+  for (const auto& [key, kernels] : of_streams) {
+    if (has_kernels && kernels.named == 0) continue;
+    of_devices[key.first].named += kernels.named;
+    of_devices[key.first].nameless += kernels.nameless;
+  }
+  const double run =
+      known_kernels_ == 0 ? 1 : static_cast<double>(run_kernels_) / static_cast<double>(known_kernels_);
+  builder_.ForEachRank([&](Rank& rank) {
+    const Kernels& of = of_devices[rank.device];
+    const auto all = static_cast<double>(of.named + of.nameless);
+    rank.gaps.kernels = 1 - std::min(run, 1.0) * (all > 0 ? static_cast<double>(of.named) / all : 1);
+  });
 }
 
 void DatabaseReader::ReadCollectives() {
@@ -273,7 +336,8 @@ void DatabaseReader::ReadCollectives() {
   Scan("RANK_DEVICE_MAP", {"deviceId"}, [&](Row row) { devices.insert(row[0].Integer(0)); });
   const int64_t only = devices.size() == 1 ? *devices.begin() : 0;
   Scan("COMMUNICATION_OP",
-       {"opName", "startNs", "endNs", "connectionId", "groupName", "dataType", "count", "deviceId", "opType"},
+       {"opName", "+startNs", "+endNs", "connectionId", "+groupName", "dataType", "count", "deviceId",
+        "opType"},
        [&](Row row) {
          Collective collective;
          if (!Times(row[1], row[2], collective.begin, collective.end)) return;
@@ -295,7 +359,7 @@ void DatabaseReader::ReadCalls() {
   std::unordered_map<TextId, CallKind> kinds;
   TextId last = UINT32_MAX;
   CallKind kind = CallKind::kOther;
-  Scan("CANN_API", {"startNs", "endNs", "globalTid", "connectionId", "name"}, [&](Row row) {
+  Scan("CANN_API", {"+startNs", "+endNs", "globalTid", "connectionId", "name"}, [&](Row row) {
     Call call;
     if (!Times(row[0], row[1], call.begin, call.end)) return;
     call.name = Text(row[4]);
@@ -341,7 +405,7 @@ void DatabaseReader::ReadRanges() {
 }
 
 void DatabaseReader::ReadSteps() {
-  Scan("STEP_TIME", {"id", "startNs", "endNs", "globalTid", "deviceId", "edge"}, [&](Row row) {
+  Scan("STEP_TIME", {"+id", "+startNs", "+endNs", "globalTid", "deviceId", "edge"}, [&](Row row) {
     if (View(Text(row[5])) == format::kUnfinished) return;
     Step step;
     if (!Times(row[1], row[2], step.begin, step.end)) return;
@@ -398,7 +462,9 @@ void DatabaseReader::ReadFacts() {
   std::vector<std::pair<int64_t, int64_t>> ranks;  // rank, device
   Scan("RANK_DEVICE_MAP", {"rankId", "deviceId"},
        [&](Row row) { ranks.emplace_back(row[0].Integer(-1), row[1].Integer(0)); });
-  Scan("AICORE_FREQ", {"deviceId", "timestampNs", "freq"}, [&](Row row) {
+  if (is_of_rank_ || ranks.size() == 1) builder_.DropSmallDevices();
+  is_of_rank_ = is_of_rank_ || !ranks.empty();
+  Scan("AICORE_FREQ", {"deviceId", "+timestampNs", "+freq"}, [&](Row row) {
     const auto device = static_cast<int>(row[0].Integer(-1));
     if (builder_.Has(device)) builder_.At(device).frequencies.push_back({row[1].Integer(0), row[2].Real(0)});
   });
@@ -415,9 +481,9 @@ void DatabaseReader::ReadFacts() {
 
 }  // namespace
 
-Result<Part> ReadDatabase(const std::string& path, bool keeps_all) {
+Result<Part> ReadDatabase(const std::string& path, bool keeps_all, bool is_of_rank) {
   PROFD_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteScan> scan, SqliteScan::Open(path));
-  return DatabaseReader(*scan, path, keeps_all).Read();
+  return DatabaseReader(*scan, path, keeps_all, is_of_rank).Read();
 }
 
 }  // namespace profd::analyze

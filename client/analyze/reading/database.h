@@ -10,7 +10,8 @@
 
 namespace profd::analyze {
 
-// Tables that are missing, rows that make no sense, torn pages: notes.
-base::Result<Part> ReadDatabase(const std::string& path, bool keeps_all);
+// Tables that are missing, rows that make no sense, torn pages: notes. `is_of_rank`: by its name; nothing of
+// a device in it is a loss then.
+base::Result<Part> ReadDatabase(const std::string& path, bool keeps_all, bool is_of_rank);
 
 }  // namespace profd::analyze

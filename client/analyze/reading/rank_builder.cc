@@ -5,6 +5,9 @@
 #include <set>
 
 #include "client/analyze/model/order.h"
+#include "client/analyze/model/range_names.h"
+#include "client/analyze/model/statistics.h"
+#include "client/analyze/reading/strays.h"
 
 namespace profd::analyze {
 namespace {
@@ -41,8 +44,19 @@ TextId RankBuilder::Text(std::string_view text) { return texts_->Intern(text.sub
 
 uint32_t RankBuilder::Class(const KernelClass& key) {
   const auto [at, is_new] = class_numbers_.try_emplace(key, static_cast<uint32_t>(classes_.size()));
-  if (is_new) classes_.push_back(key);
-  classes_[at->second].TakeBlocks(key);
+  if (is_new) {
+    classes_.push_back(key);
+    classes_.back().blocks = 0;
+    seen_once_.push_back(key);
+  } else if (key.blocks > classes_[at->second].blocks) {
+    // What one kernel alone says may be torn.
+    KernelClass& once = seen_once_[at->second];
+    if (key.blocks == once.blocks) {
+      classes_[at->second].TakeBlocks(key);
+    } else {
+      once = key;
+    }
+  }
   return at->second;
 }
 
@@ -89,12 +103,79 @@ void RankBuilder::AddCall(const Call& call, uint64_t thread, int64_t connection)
 }
 
 void RankBuilder::AddRange(const Range& range) {
-  if (keeps_all_ || range.end - range.begin >= kShortestRange || range.kind == RangeKind::kGarbage)
+  if (range.end - range.begin >= kShortestRange || range.kind == RangeKind::kGarbage) {
     ranges_.push_back(range);
+    return;
+  }
+  if (!keeps_all_) return;
+  const auto [known, is_new] = of_tables_.try_emplace(range.name, false);
+  if (is_new) known->second = IsOfTables(texts_->Get(range.name));
+  (known->second || range.kind == RangeKind::kUser ? ranges_ : short_ranges_).push_back(range);
 }
 
 void RankBuilder::AddStep(const Step& step, int device, uint64_t thread) {
   if (step.end > step.begin) steps_.push_back({step, device, thread});
+}
+
+void RankBuilder::DropSmallDevices() {
+  const auto rows = [](const Device& device) {
+    return device.rank.tasks.size() + device.rank.collectives.size();
+  };
+  size_t most = 0;
+  for (const auto& [number, device] : devices_) most = std::max(most, rows(device));
+  std::erase_if(devices_, [&](const auto& entry) {
+    const size_t own = rows(entry.second);
+    if (own > 0 && !AreFew(own, most)) return false;
+    strays_ += own;
+    return true;
+  });
+  last_ = nullptr;
+}
+
+// Rows far away from all others.
+void RankBuilder::DropFar() {
+  Crowd crowd;
+  for (const auto& [number, device] : devices_) {
+    for (const Task& task : device.rank.tasks) crowd.Add(task.begin);
+    for (const Collective& collective : device.rank.collectives) crowd.Add(collective.begin);
+  }
+  for (const NamedCall& named : calls_) crowd.Add(named.call.begin);
+  for (const NamedStep& named : steps_) crowd.Add(named.step.begin);
+  crowd.Settle();
+  // Who waits for another rank that never comes may do so for long.
+  constexpr Ns kLongestWait = Ns{1} << 42;
+  const auto is_far = [&crowd](Ns begin, Ns end) { return !crowd.Has(begin) || !crowd.Has(end); };
+  for (auto& [number, device] : devices_) {
+    std::vector<Task>& tasks = device.rank.tasks;
+    size_t kept = 0;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      if (is_far(tasks[i].begin, tasks[i].end)) continue;
+      tasks[kept] = tasks[i];
+      device.streams[kept] = device.streams[i];
+      device.connections[kept] = device.connections[i];
+      device.processes[kept++] = device.processes[i];
+    }
+    strays_ += tasks.size() - kept;
+    tasks.resize(kept);
+    device.streams.resize(kept);
+    device.connections.resize(kept);
+    device.processes.resize(kept);
+    std::vector<Collective>& collectives = device.rank.collectives;
+    kept = 0;
+    for (size_t i = 0; i < collectives.size(); ++i) {
+      if (!crowd.Has(collectives[i].begin) || collectives[i].end - collectives[i].begin > kLongestWait)
+        continue;
+      collectives[kept] = collectives[i];
+      device.collective_connections[kept++] = device.collective_connections[i];
+    }
+    strays_ += collectives.size() - kept;
+    collectives.resize(kept);
+    device.collective_connections.resize(kept);
+  }
+  strays_ +=
+      std::erase_if(calls_, [&](const NamedCall& named) { return is_far(named.call.begin, named.call.end); });
+  strays_ +=
+      std::erase_if(steps_, [&](const NamedStep& named) { return is_far(named.step.begin, named.step.end); });
 }
 
 // A rank is of one program: of several on a device the one that computes most.
@@ -246,10 +327,56 @@ void RankBuilder::ChooseSteps(Device& device, int number) {
   if (best == nullptr) return;
   std::ranges::sort(*best, {},
                     [](const Step& step) { return std::tuple(step.begin, step.end, step.number); });
+  size_t overlapping = 0;
+  for (size_t i = 1; i < best->size(); ++i) overlapping += (*best)[i].begin < (*best)[i - 1].end ? 1 : 0;
+  // One of many that reaches into the next is torn: it ends where that begins.
+  const bool is_torn = overlapping > 0 && 4 * overlapping <= best->size();
+  std::vector<Step>& steps = device.rank.steps;
   for (const Step& step : *best) {
-    if (device.rank.steps.empty() || step.begin >= device.rank.steps.back().end)
-      device.rank.steps.push_back(step);
+    if (is_torn && !steps.empty() && step.begin < steps.back().end) {
+      steps.back().end = step.begin;
+      ++strays_;
+    }
+    if (steps.empty() || step.begin >= steps.back().end) steps.push_back(step);
   }
+}
+
+// Tasks of one stream, and collectives of one group, run one behind the other; sorted by begin.
+void RankBuilder::DropCovering(Device& device) {
+  Rank& rank = device.rank;
+  std::vector<std::vector<LaneRow>> lanes(rank.lanes);
+  for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
+    const Task& task = rank.tasks[i];
+    const uint32_t sort = task.work == Work::kCollective ? rank.collectives[task.kind].type : task.kind;
+    lanes[task.lane].push_back({i, sort, task.begin, task.end});
+  }
+  constexpr double kMuch = 4;
+  std::vector<bool> drop(rank.tasks.size());
+  bool any = false;
+  const auto set = [&](uint32_t i) {
+    drop[i] = any = true;
+    ++strays_;
+  };
+  for (const std::vector<LaneRow>& lane : lanes) {
+    for (const uint32_t i : Covering(lane, kMuch)) set(i);
+    // What the last one covers is not there.
+    constexpr double kVeryMuch = 100;
+    if (const LaneRow* last = lane.empty() ? nullptr : &lane.back();
+        last != nullptr && rank.tasks[last->index].work != Work::kCollective) {
+      std::vector<Ns> same;
+      for (const LaneRow& row : lane) {
+        if (row.sort == last->sort) same.push_back(row.end - row.begin);
+      }
+      if (same.size() > 4 && static_cast<double>(last->end - last->begin) > kVeryMuch * Median(same))
+        set(last->index);
+    }
+  }
+  if (!any) return;
+  size_t kept = 0;
+  for (size_t i = 0; i < rank.tasks.size(); ++i) {
+    if (!drop[i]) rank.tasks[kept++] = rank.tasks[i];
+  }
+  rank.tasks.resize(kept);
 }
 
 // Sorts tasks and collectives, and says of each which step it is of: by the begin of its call, else its own.
@@ -273,6 +400,7 @@ void RankBuilder::PlaceTasks(Device& device) {
   SortNearlySorted(rank.tasks, [](const Task& a, const Task& b) {
     return std::tie(a.begin, a.end, a.lane, a.kind) < std::tie(b.begin, b.end, b.lane, b.kind);
   });
+  DropCovering(device);
   auto behind =
       rank.steps.begin();  // the first step that begins behind the task before, mostly behind this one, too
   for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
@@ -300,7 +428,19 @@ void RankBuilder::PlaceTasks(Device& device) {
   rank.collectives = std::move(sorted);
 }
 
+// Calls of a framework that are short are of interest within heads of graphs alone.
+void RankBuilder::TakeShortRanges() {
+  const auto is_head = [this](const Range& range) {
+    return GraphHeadOf(texts_->Get(range.name)).has_value();
+  };
+  if (!short_ranges_.empty() && std::ranges::any_of(ranges_, is_head))
+    ranges_.insert(ranges_.end(), short_ranges_.begin(), short_ranges_.end());
+  std::vector<Range>().swap(short_ranges_);
+}
+
 Part RankBuilder::Finish() {
+  TakeShortRanges();
+  DropFar();
   SortNearlySorted(calls_, [](const NamedCall& a, const NamedCall& b) {
     return std::tie(a.connection, a.call.begin, a.call.end, a.thread, a.call.name) <
            std::tie(b.connection, b.call.begin, b.call.end, b.thread, b.call.name);
@@ -338,6 +478,8 @@ Part RankBuilder::Finish() {
     if (std::ranges::any_of(rank.tasks, is_named)) rank.level = std::max(rank.level, Level::kNamed);
     const auto launched =
         std::ranges::count_if(rank.tasks, [](const Task& task) { return task.launch != kNone; });
+    rank.gaps.calls =
+        rank.tasks.empty() ? 0 : 1 - static_cast<double>(launched) / static_cast<double>(rank.tasks.size());
     if (launched > 0 && static_cast<size_t>(launched) * 2 > rank.tasks.size()) {
       rank.level = Level::kLaunches;
       if (!rank.ranges.empty()) rank.level = Level::kFramework;
@@ -345,6 +487,14 @@ Part RankBuilder::Finish() {
     // They stay, and many of them: without room to grow.
     rank.tasks.shrink_to_fit();
     rank.ranges.shrink_to_fit();
+  }
+  for (size_t i = 0; i < classes_.size(); ++i) {
+    if (classes_[i].blocks == 0) classes_[i].TakeBlocks(seen_once_[i]);
+  }
+  if (strays_ > 0) {
+    Note(std::to_string(strays_) + " rows have times that make no sense beside the others, and are left out",
+         true);
+    for (auto& [number, device] : devices_) device.rank.gaps.torn = true;
   }
   for (auto& [number, device] : devices_) {
     if (keeps_all_) KeepCalls(device);

@@ -49,7 +49,7 @@ class RankBuilder {
   static constexpr size_t kMostLanes = 256;        // of a device; what is on more counts as of the last one
   static constexpr size_t kMostThreads = 1 << 15;  // the same
 
-  // `keeps_all`: the lengths of all calls, and short ranges, too.
+  // `keeps_all`: the lengths of all calls, and short ranges that tables are about, too.
   explicit RankBuilder(std::string source, bool keeps_all = false);
 
   TextId Text(std::string_view text);
@@ -62,6 +62,9 @@ class RankBuilder {
   // The rank of a device, made when it is first named. Of more than there can be: one that is thrown away.
   Rank& At(int device);
   bool Has(int device) const { return devices_.contains(device); }
+  bool is_empty() const { return devices_.empty(); }
+  // Of what is recorded of one device: others, of which there are a few rows only.
+  void DropSmallDevices();
   template <typename Visit>
   void ForEachRank(Visit visit) {
     for (auto& [number, device] : devices_) visit(device.rank);
@@ -97,10 +100,13 @@ class RankBuilder {
     uint64_t thread;
   };
 
+  void TakeShortRanges();
+  void DropFar();
   static void SetOthersApart(Device& device);
   void JoinCalls(Device& device);
   void KeepCalls(Device& device);
   void ChooseSteps(Device& device, int number);
+  void DropCovering(Device& device);
   void PlaceTasks(Device& device);
 
   const std::string source_;
@@ -108,6 +114,7 @@ class RankBuilder {
   std::unique_ptr<format::Texts> texts_ = std::make_unique<format::Texts>(64u << 20);
   std::vector<KernelClass> classes_;
   std::vector<PipeUse> pipes_;
+  std::vector<KernelClass> seen_once_;  // by class: the most blocks, of one kernel so far
   struct HashOfClass {
     size_t operator()(const KernelClass& of) const {
       return std::hash<uint64_t>()((uint64_t{of.type} << 32 | of.shapes) * 4 +
@@ -118,11 +125,13 @@ class RankBuilder {
   std::map<int, Device> devices_;
   Device spare_;
   uint64_t left_out_ = 0;
+  uint64_t strays_ = 0;  // rows with times that make no sense beside the others
   Device* last_ = nullptr;
   int last_number_ = -1;
   std::vector<NamedCall> calls_;
   std::set<uint64_t> kept_;  // processes whose calls a rank has
-  std::vector<Range> ranges_;
+  std::vector<Range> ranges_, short_ranges_;
+  std::unordered_map<TextId, bool> of_tables_;  // whether short ranges of that name are
   std::vector<NamedStep> steps_;
   std::set<int64_t> unfinished_;
   std::vector<analyze::Note> notes_;

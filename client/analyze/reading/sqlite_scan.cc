@@ -156,6 +156,11 @@ Status SqliteScan::ReadHeader(const std::string& path) {
   usable_ = page_size_ - header[20];
   pages_ = static_cast<uint32_t>(
       std::min<uint64_t>(static_cast<uint64_t>(there.st_size) / page_size_, UINT32_MAX - 1));
+  // The header's own count of pages holds if the last who wrote knew of it (fileformat2, 1.3.7).
+  const uint64_t counted = BigEndian(header + 28, 4);
+  if (BigEndian(header + 24, 4) == BigEndian(header + 92, 4) && counted > pages_)
+    missing_pages_ = counted - pages_;
+  owner_.resize(size_t{pages_} + 1);
   leaf_.resize(page_size_);
   overflow_page_.resize(page_size_);
   for (const char* const journal : {"-wal", "-journal"}) {
@@ -257,32 +262,37 @@ SqliteScan::Outcome SqliteScan::Scan(std::string_view name, std::span<const std:
       break;
     }
   }
-  return Walk(table.root, plan, columns.size(), visit);
+  Outcome outcome = Walk(table.root, plan, columns.size(), visit);
+  if (table.key_column >= 0 || !outcome.whole()) outcome.removed = 0;
+  return outcome;
 }
 
 SqliteScan::Outcome SqliteScan::Walk(uint32_t root, const Plan& plan, size_t slots, const Visitor& visit) {
   struct Place {
     uint32_t page;
     size_t depth;
+    Keys keys;
   };
   constexpr unsigned char kInterior = 0x05, kLeaf = 0x0D;
   Outcome outcome;
   std::vector<SqliteValue> row(slots);
   std::vector<bool> seen(size_t{pages_} + 1);
-  std::vector<Place> open{{root, 0}};
+  std::vector<Place> open{{root, 0, {}}};
   while (!open.empty()) {
-    const auto [number, depth] = open.back();
+    const auto [number, depth, keys] = open.back();
     open.pop_back();
-    if (number > pages_ || seen[number] || depth > kDeepest || !ReadPage(number, leaf_.data())) {
+    if (number > pages_ || seen[number] || depth > kDeepest ||
+        (owner_[number] != 0 && owner_[number] != root) || !ReadPage(number, leaf_.data())) {
       ++outcome.bad_pages;
       continue;
     }
     seen[number] = true;
+    owner_[number] = root;
     const size_t header = number == 1 ? kHeader : 0;
     const Bytes page(leaf_.data(), usable_);
     const unsigned char type = page[header];
     if (type == kLeaf) {
-      ReadLeaf(page, header, plan, row, visit, outcome);
+      ReadLeaf(page, header, keys, plan, row, visit, outcome);
       continue;
     }
     const size_t cells = BigEndian(&page[header + 3], 2), pointers = header + 12;
@@ -290,21 +300,32 @@ SqliteScan::Outcome SqliteScan::Walk(uint32_t root, const Plan& plan, size_t slo
       ++outcome.bad_pages;
       continue;
     }
-    open.push_back({static_cast<uint32_t>(BigEndian(&page[header + 8], 4)), depth + 1});
-    for (size_t i = cells; i-- > 0;) {
-      const size_t at = BigEndian(&page[pointers + 2 * i], 2);
-      if (at + 4 > page.size()) {
+    const auto last = static_cast<uint32_t>(BigEndian(&page[header + 8], 4));
+    std::vector<Place> below;
+    Keys rest = keys;
+    for (size_t i = 0; i < cells; ++i) {
+      size_t at = BigEndian(&page[pointers + 2 * i], 2) + 4;
+      uint64_t key = 0;
+      if (!Varint(page, at, key)) {
         ++outcome.bad_pages;
         continue;
       }
-      open.push_back({static_cast<uint32_t>(BigEndian(&page[at], 4)), depth + 1});
+      const uint32_t child =
+          static_cast<uint32_t>(BigEndian(&page[BigEndian(&page[pointers + 2 * i], 2)], 4));
+      const auto upto = static_cast<int64_t>(key);
+      // A bound that does not fit between its neighbours is torn itself, and bounds nothing.
+      const bool is_good = upto > rest.above && upto <= keys.upto;
+      below.push_back({child, depth + 1, {rest.above, is_good ? upto : keys.upto}});
+      if (is_good) rest.above = upto;
     }
+    below.push_back({last, depth + 1, rest});
+    open.insert(open.end(), below.rbegin(), below.rend());
   }
   return outcome;
 }
 
-void SqliteScan::ReadLeaf(Bytes page, size_t header, const Plan& plan, std::vector<SqliteValue>& row,
-                          const Visitor& visit, Outcome& outcome) {
+void SqliteScan::ReadLeaf(Bytes page, size_t header, const Keys& keys, const Plan& plan,
+                          std::vector<SqliteValue>& row, const Visitor& visit, Outcome& outcome) {
   const size_t cells = BigEndian(&page[header + 3], 2), pointers = header + 8;
   if (pointers + 2 * cells > page.size()) {
     ++outcome.bad_pages;
@@ -315,6 +336,7 @@ void SqliteScan::ReadLeaf(Bytes page, size_t header, const Plan& plan, std::vect
     size_t at = BigEndian(&page[pointers + 2 * i], 2);
     uint64_t size = 0, key = 0;
     bool good = Varint(page, at, size) && Varint(page, at, key) && size <= kMostPayload;
+    good = good && static_cast<int64_t>(key) > keys.above && static_cast<int64_t>(key) <= keys.upto;
     Bytes payload;
     if (good && size <= most_local) {
       good = at + size <= page.size();
@@ -331,7 +353,9 @@ void SqliteScan::ReadLeaf(Bytes page, size_t header, const Plan& plan, std::vect
       ++outcome.bad_rows;
       continue;
     }
-    ++outcome.rows;
+    if (outcome.rows++ > 0 && static_cast<int64_t>(key) > last_key_)
+      outcome.removed += key - static_cast<uint64_t>(last_key_) - 1;
+    last_key_ = static_cast<int64_t>(key);
     visit(row);
   }
 }
@@ -356,7 +380,7 @@ bool SqliteScan::ReadRow(Bytes payload, const Plan& plan, int64_t key, std::vect
   uint64_t value_at = head;
   for (SqliteValue& value : row) value.type = SqliteValue::Type::kNull;
   // A row may be shorter than its table: columns that were added later are null.
-  for (int column = 0; column <= plan.last && at < head; ++column) {
+  for (int column = 0; at < head; ++column) {
     uint64_t serial = types[at];
     if (serial < 0x80) {
       ++at;
@@ -365,10 +389,13 @@ bool SqliteScan::ReadRow(Bytes payload, const Plan& plan, int64_t key, std::vect
     }
     const uint64_t size = SizeOf(serial);
     if (size > payload.size() - value_at) return false;
-    if (const int slot = plan.slot_of[static_cast<size_t>(column)]; slot >= 0)
-      Take(serial, payload, value_at, row[static_cast<size_t>(slot)]);
+    if (column <= plan.last) {
+      if (const int slot = plan.slot_of[static_cast<size_t>(column)]; slot >= 0)
+        Take(serial, payload, value_at, row[static_cast<size_t>(slot)]);
+    }
     value_at += size;
   }
+  if (value_at != payload.size()) return false;  // sizes that do not add up are torn
   if (plan.key_slot >= 0) {
     SqliteValue& value = row[static_cast<size_t>(plan.key_slot)];
     value.type = SqliteValue::Type::kInteger;

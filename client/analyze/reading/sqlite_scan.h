@@ -40,14 +40,18 @@ class SqliteScan {
   bool HasColumn(std::string_view table, std::string_view column) const;
   // Changes lie beside it in a journal, which is not read.
   bool has_journal() const { return has_journal_; }
+  // Pages that its header counts, and that are not there: the file was cut off.
+  uint64_t missing_pages() const { return missing_pages_; }
 
   struct Outcome {
     uint64_t rows = 0, bad_rows = 0, bad_pages = 0;
+    uint64_t removed = 0;  // between those that are there, of a table that is numbered by itself
     bool whole() const { return bad_rows == 0 && bad_pages == 0; }
   };
   using Visitor = std::function<void(std::span<const SqliteValue> row)>;
   // Rows in the order of their keys. `columns`: names, "blockNum|blockDim" for the first that is there; one
-  // that is not there is null. No such table: no row.
+  // that is not there is null. No such table: no row. A row whose key is not in its page's range is bad, and
+  // so is a page of another table: a pointer to it is torn.
   Outcome Scan(std::string_view table, std::span<const std::string_view> columns, const Visitor& visit);
 
  private:
@@ -68,8 +72,12 @@ class SqliteScan {
   void AddTable(std::string_view name, uint32_t root, std::string_view sql);
   // A copy of the page; false: it is not in the file.
   bool ReadPage(uint32_t number, unsigned char* page);
+  // Keys of a page's rows.
+  struct Keys {
+    int64_t above = INT64_MIN, upto = INT64_MAX;
+  };
   Outcome Walk(uint32_t root, const Plan& plan, size_t slots, const Visitor& visit);
-  void ReadLeaf(std::span<const unsigned char> page, size_t header, const Plan& plan,
+  void ReadLeaf(std::span<const unsigned char> page, size_t header, const Keys& keys, const Plan& plan,
                 std::vector<SqliteValue>& row, const Visitor& visit, Outcome& outcome);
   bool ReadRow(std::span<const unsigned char> payload, const Plan& plan, int64_t key,
                std::vector<SqliteValue>& row) const;
@@ -77,8 +85,11 @@ class SqliteScan {
 
   base::UniqueFd fd_;
   uint32_t page_size_ = 0, usable_ = 0, pages_ = 0;
+  uint64_t missing_pages_ = 0;
+  int64_t last_key_ = 0;  // of the row before
   bool has_journal_ = false;
   std::map<std::string, Table, std::less<>> tables_;
+  std::vector<uint32_t> owner_;  // by page: root of the table that it is of, 0 = not known yet
   std::vector<unsigned char> window_;
   uint64_t window_at_ = 0;
   std::vector<unsigned char> leaf_, overflow_page_, payload_;

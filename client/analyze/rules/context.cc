@@ -118,8 +118,10 @@ Context MakeContext(const Job& job, const Matches& matches, const Clocks& clocks
   std::vector<uint32_t> leaders;
   std::map<uint32_t, std::vector<uint32_t>> roles;
   for (uint32_t i = 0; i < job.ranks.size(); ++i) {
+    // What is missing of a rank would look like less work, or like waiting.
     const auto same = std::ranges::find_if(leaders, [&](uint32_t leader) {
-      return context.stage[leader] == context.stage[i] && InCommon(work[leader], work[i]) >= enough;
+      return !job.ranks[leader].gaps.any() && !job.ranks[i].gaps.any() &&
+             context.stage[leader] == context.stage[i] && InCommon(work[leader], work[i]) >= enough;
     });
     const uint32_t leader = same == leaders.end() ? i : *same;
     if (same == leaders.end()) leaders.push_back(i);

@@ -1,9 +1,9 @@
 // What hosts did, and what devices did without them.
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "client/analyze/model/clock.h"
 #include "client/analyze/model/statistics.h"
@@ -23,35 +23,43 @@ double Us(Ns ns) { return static_cast<double>(ns) / 1e3; }
 
 Table ApiTable(const Analysis& analysis) {
   const Job& job = analysis.job();
-  std::map<std::string_view, std::vector<Ns>> all, own;
-  std::vector<std::vector<Cell>> of_ranks;
-  const auto add = [](std::vector<std::vector<Cell>>& rows, const Cell& rank, std::string_view name,
-                      auto& lengths) {
-    std::vector<Cell>& row = rows.emplace_back(std::vector<Cell>{rank, std::string(name)});
-    AddSpread(row, lengths);
-  };
-  for (const Rank& rank : job.ranks) {
-    std::vector<Ns>* to = nullptr;
-    TextId last = 0;
-    const auto take = [&](TextId name, Ns length) {
-      if (to == nullptr || name != last) to = &own[job.Text(last = name)];
-      to->push_back(length);
-    };
+  const auto visit = [](const Rank& rank, auto take) {
     for (const Call& call : rank.calls) {
       if (call.kind == CallKind::kLaunch) take(call.name, call.end - call.begin);
     }
     for (const CallLength& call : rank.all_calls) take(call.name, call.ns);
-    for (auto& [name, lengths] : own) {
-      if (lengths.empty()) continue;
-      add(of_ranks, rank.number, name, lengths);
-      std::vector<Ns>& of_all = all[name];
-      of_all.insert(of_all.end(), lengths.begin(), lengths.end());
-      lengths.clear();
-    }
+  };
+  std::map<std::string_view, TextId> sorted;
+  std::vector<size_t> of_names(job.texts.size());  // how many, then their place by name
+  for (const Rank& rank : job.ranks) visit(rank, [&of_names](TextId name, Ns) { ++of_names[name]; });
+  for (TextId name = 0; name < of_names.size(); ++name) {
+    if (of_names[name] > 0) sorted[job.Text(name)] = name;
+  }
+  std::vector<std::string_view> names;
+  std::vector<size_t> counts;
+  for (const auto& [text, name] : sorted) {
+    names.push_back(text);
+    counts.push_back(std::exchange(of_names[name], counts.size()));
   }
   Table table{"api", WithSpread({"rank", "name"}), {}};
-  for (auto& [name, lengths] : all) add(table.rows, std::string("all"), name, lengths);
-  std::ranges::move(of_ranks, std::back_inserter(table.rows));
+  const auto add = [&](const Cell& rank, size_t key, std::vector<Ns>& lengths) {
+    AddSpread(table.rows.emplace_back(std::vector<Cell>{rank, std::string(names[key])}), lengths);
+  };
+  InParts(
+      counts,
+      [&](auto take) {
+        for (const Rank& rank : job.ranks)
+          visit(rank, [&](TextId name, Ns length) { take(of_names[name], length); });
+      },
+      [&](size_t key, std::vector<Ns>& lengths) { add(std::string("all"), key, lengths); });
+  std::vector<std::vector<Ns>> own(names.size());
+  for (const Rank& rank : job.ranks) {
+    visit(rank, [&](TextId name, Ns length) { own[of_names[name]].push_back(length); });
+    for (size_t key = 0; key < own.size(); ++key) {
+      if (!own[key].empty()) add(rank.number, key, own[key]);
+      own[key].clear();
+    }
+  }
   return table;
 }
 

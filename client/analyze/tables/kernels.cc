@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <iterator>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "client/analyze/tables/spread.h"
 #include "client/analyze/tables/tables.h"
@@ -37,33 +37,64 @@ int64_t TokensOf(std::string_view shapes) {
 
 Table KernelsTable(const Analysis& analysis) {
   const Job& job = analysis.job();
-  using Key = std::pair<std::string_view, Work>;
-  std::map<Key, std::vector<Ns>> all, own;
-  std::vector<std::array<std::vector<Ns>*, 2>> places(job.classes.size());  // in `own`; [1]: on the AI CPU
-  std::vector<std::vector<Cell>> of_ranks;
-  const auto add = [](std::vector<std::vector<Cell>>& rows, const Cell& rank, const Key& key, auto& values) {
-    std::vector<Cell>& row =
-        rows.emplace_back(std::vector<Cell>{rank, std::string(key.first), std::string(UnitOf(key.second))});
-    AddSpread(row, values);
+  // By type and unit, in their order.
+  std::vector<std::array<size_t, 2>> of_classes(
+      job.classes.size());  // [1]: on the AI CPU; how many, then key
+  const auto place_of = [&of_classes](const Task& task) -> size_t& {
+    return of_classes[task.kind][task.work == Work::kAiCpu];
   };
   for (const Rank& rank : job.ranks) {
     for (const Task& task : rank.tasks) {
-      if (!IsKernel(task)) continue;
-      std::vector<Ns>*& place = places[task.kind][task.work == Work::kAiCpu];
-      if (place == nullptr) place = &own[{job.Text(job.classes[task.kind].type), task.work}];
-      place->push_back(task.end - task.begin);
-    }
-    for (auto& [key, values] : own) {
-      if (values.empty()) continue;
-      add(of_ranks, rank.number, key, values);
-      std::vector<Ns>& to = all[key];
-      to.insert(to.end(), values.begin(), values.end());
-      values.clear();
+      if (IsKernel(task)) ++place_of(task);
     }
   }
+  std::map<std::pair<std::string_view, Work>, size_t> sorted;  // how many
+  const auto for_each_class = [&](auto visit) {
+    for (size_t kind = 0; kind < of_classes.size(); ++kind) {
+      for (const Work work : {Work::kCompute, Work::kAiCpu}) {
+        size_t& place = of_classes[kind][work == Work::kAiCpu];
+        visit(std::pair(job.Text(job.classes[kind].type), work), place);
+      }
+    }
+  };
+  for_each_class([&](const auto& key, size_t count) {
+    if (count > 0) sorted[key] += count;
+  });
+  std::vector<std::pair<std::string_view, Work>> keys;
+  std::vector<size_t> counts;
+  for (auto& [key, count] : sorted) {
+    keys.push_back(key);
+    counts.push_back(std::exchange(count, counts.size()));
+  }
+  for_each_class([&](const auto& key, size_t& place) {
+    if (place > 0) place = sorted.at(key);
+  });
+
   Table table{"kernels", WithSpread({"rank", "type", "unit"}), {}};
-  for (auto& [key, values] : all) add(table.rows, std::string("all"), key, values);
-  std::ranges::move(of_ranks, std::back_inserter(table.rows));
+  const auto add = [&](const Cell& rank, size_t key, std::vector<Ns>& lengths) {
+    std::vector<Cell>& row = table.rows.emplace_back(
+        std::vector<Cell>{rank, std::string(keys[key].first), std::string(UnitOf(keys[key].second))});
+    AddSpread(row, lengths);
+  };
+  const auto visit = [&](const Rank& rank, auto take) {
+    for (const Task& task : rank.tasks) {
+      if (IsKernel(task)) take(place_of(task), task.end - task.begin);
+    }
+  };
+  InParts(
+      counts,
+      [&](auto take) {
+        for (const Rank& rank : job.ranks) visit(rank, take);
+      },
+      [&](size_t key, std::vector<Ns>& lengths) { add(std::string("all"), key, lengths); });
+  std::vector<std::vector<Ns>> own(keys.size());
+  for (const Rank& rank : job.ranks) {
+    visit(rank, [&own](size_t key, Ns length) { own[key].push_back(length); });
+    for (size_t key = 0; key < own.size(); ++key) {
+      if (!own[key].empty()) add(rank.number, key, own[key]);
+      own[key].clear();
+    }
+  }
   return table;
 }
 

@@ -2,16 +2,15 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <optional>
 #include <tuple>
 
+#include "client/analyze/model/range_names.h"
 #include "client/analyze/tables/tables.h"
 
 namespace profd::analyze {
 namespace {
 
 constexpr size_t kDeepest = 20;
-constexpr std::string_view kModule = "nn.Module: ";  // as the framework's profiler calls them
 
 bool IsModule(const Job& job, const Range& range) {
   return range.kind == RangeKind::kUser ||
@@ -146,15 +145,6 @@ double OperationsOf(std::string_view type, std::string_view shapes) {
   if (a0 == b0) return 2 * batches * a1 * a0 * b1;
   if (a0 == b1) return 2 * batches * a1 * a0 * b0;
   return 0;
-}
-
-// "123456-matmul": a range says how many operations it stands for.
-std::optional<double> OperationsOfRange(std::string_view name) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
-  if (error != std::errc() || end == name.data() + name.size() || *end != '-' || !(value > 0))
-    return std::nullopt;
-  return value;
 }
 
 }  // namespace

@@ -51,4 +51,25 @@ inline void AddSpread(std::vector<Cell>& row, std::vector<Ns>& lengths) {
   row.emplace_back(sum);
 }
 
+// Lengths of all ranks by key, 0 to counts.size() - 1. Those of all keys together take as much memory as a
+// third of the job: some keys at a time, then. `visit(take)` calls take(key, length) for each of them, every
+// time the same; `add(key, lengths)` has all of a key's.
+template <typename Visit, typename Add>
+void InParts(const std::vector<size_t>& counts, Visit visit, Add add) {
+  constexpr size_t kMostAtOnce = 8 << 20;
+  std::vector<std::vector<Ns>> lengths(counts.size());
+  for (size_t from = 0, to = 0; from < counts.size(); from = to) {
+    size_t sum = counts[to++];
+    while (to < counts.size() && sum + counts[to] <= kMostAtOnce) sum += counts[to++];
+    for (size_t key = from; key < to; ++key) lengths[key].reserve(counts[key]);
+    visit([&](size_t key, Ns length) {
+      if (key >= from && key < to) lengths[key].push_back(length);
+    });
+    for (size_t key = from; key < to; ++key) {
+      if (!lengths[key].empty()) add(key, lengths[key]);
+      std::vector<Ns>().swap(lengths[key]);
+    }
+  }
+}
+
 }  // namespace profd::analyze

@@ -37,12 +37,14 @@ struct RecordOptions {
   std::vector<std::string> pids, labels, collect, command;
   std::string lasts;  // --for
   std::string output, name, max_loss;
+  bool dry_run = false;
   AnswerOptions answer;
 };
 
 // Beside preset `light`: what rules look at, as far as the node has it.
-constexpr const char* kExtras[] = {"agent-memory", "low-power", "hbm",         "hccs",        "pcie",
-                                   "roce",         "host-disk", "host-cgroup", "host-off-cpu"};
+constexpr const char* kExtras[] = {
+    "agent-memory", "low-power", "hbm",         "hccs",         "pcie",
+    "roce",         "host-disk", "host-cgroup", "host-off-cpu", "host-cpu-profile"};
 constexpr char kStepKind[] = "agent-step";
 constexpr uint64_t kRateSpanNs = 5'000'000'000;  // that the rate of steps is of
 
@@ -95,7 +97,8 @@ Result<StartOptions> SessionFor(const RecordOptions& options) {
   session.output = options.output;
   session.name = options.name;
   session.max_loss = options.max_loss;
-  session.wait = true;
+  session.dry_run = options.dry_run;
+  session.wait = !options.dry_run;
   session.progress = [line = std::make_shared<LiveLine>()](const v1::SessionInfo& info) {
     return (*line)(info);
   };
@@ -236,6 +239,13 @@ ExitCode Run(const Context& context, const RecordOptions& options) {
     // What is refused is refused before the program runs.
     if (const Status fits = CheckWishes(*session, *connection->control); !fits.ok())
       return context.Fail(fits);
+    if (options.dry_run) {
+      if (!options.command.empty()) {  // as of any process of ours
+        session->pids = {std::to_string(::getpid())};
+        session->agents_expected = true;
+      }
+      return Collect(context, *session, nullptr).Now();
+    }
     if (!options.command.empty()) {
       if (const Status placed = PutAgentInPlace(context, options.labels, ::getpid()); !placed.ok())
         return context.Fail(placed);
@@ -287,6 +297,8 @@ Action Define(cli::Arguments arguments) {
   arguments.Text("--name", &options->name, "a name for the session");
   arguments.Text("--max-loss", &options->max_loss,
                  "how much of a kind's samples may be lost without exit code 7, e.g. 0, 5%; default 1%");
+  arguments.Flag("--dry-run", &options->dry_run,
+                 "record nothing, run nothing: only say what would be recorded and how much that makes");
   DefineAnswer(arguments, &options->answer);
   return {.run = [options](const Context& context) { return Run(context, *options); },
           .take_program = [options](std::vector<std::string> words) { options->command = std::move(words); }};

@@ -44,8 +44,9 @@ class AnalyzeTest(unittest.TestCase):
                 db.execute(statement)
 
     def verdict(self, *words, code=0):
+        """`code`: None where there may be a loss, which analyze_damage_test.py looks at."""
         result = profctl("analyze", self.folder, "--json", *words)
-        self.assertEqual(result.returncode, code, result.stderr + result.stdout[:2000])
+        self.assertIn(result.returncode, (0, 7) if code is None else (code,), result.stderr + result.stdout[:2000])
         return json.loads(result.stdout)
 
     def told(self, verdict):
@@ -182,16 +183,16 @@ class AnalyzeTest(unittest.TestCase):
             with self.subTest(table=table):
                 self.database(1).write_bytes(whole)
                 self.edit(1, f"DROP TABLE {table}")
-                self.assertEqual(self.told(self.verdict()), [])
+                self.assertEqual(self.told(self.verdict(code=None)), [])
                 self.database(1).write_bytes(whole)
                 self.edit(1, f"DELETE FROM {table}")
-                self.assertEqual(self.told(self.verdict()), [])
+                self.assertEqual(self.told(self.verdict(code=None)), [])
 
     def test_columns_may_be_missing_foreign_or_null(self):
         self.job()
         self.edit(1, "ALTER TABLE TASK ADD COLUMN depth INTEGER", "ALTER TABLE TASK DROP COLUMN globalPid",
                   "ALTER TABLE COMPUTE_TASK_INFO RENAME COLUMN inputShapes TO shapes")
-        self.assertEqual(self.told(self.verdict()), [])
+        self.assertEqual(self.told(self.verdict(code=7)), [])
         self.edit(2, "UPDATE TASK SET startNs = NULL WHERE rowid % 7 = 0", "UPDATE TASK SET endNs = startNs - 5 WHERE rowid % 7 = 1")
         verdict = self.verdict(code=7)
         self.assertTrue(any("make no sense" in note["text"] for note in verdict["data"]["notes"]))
@@ -253,19 +254,19 @@ class AnalyzeTest(unittest.TestCase):
     def test_half_of_a_stream_lost_makes_no_new_finding(self):
         self.job()
         self.edit(1, "DELETE FROM COMMUNICATION_OP WHERE rowid % 2 = 0")
-        self.assertEqual(self.told(self.verdict()), [])
+        self.assertEqual(self.told(self.verdict(code=7)), [])
 
     def test_what_is_lost_of_one_rank_makes_no_new_finding_beside_another_one(self):
         self.job(SLOW, layers=3)
         whole = self.database(1).read_bytes()
         usual = [finding["key"] for finding in self.told(self.verdict())]
         self.assertEqual(usual, ["rank.late/2/compute"])
-        for lost, code in (("DELETE FROM COMMUNICATION_OP WHERE opId BETWEEN 15 AND 30", 0), ("DELETE FROM TASK WHERE rowid % 10 = 0", 0),
-                           ("DELETE FROM STEP_TIME WHERE id % 2 = 0", 0), ("DELETE FROM CANN_API WHERE connectionId % 2 = 0", 0)):
+        for lost in ("DELETE FROM COMMUNICATION_OP WHERE opId BETWEEN 15 AND 30", "DELETE FROM TASK WHERE rowid % 10 = 0",
+                     "DELETE FROM STEP_TIME WHERE id % 2 = 0", "DELETE FROM CANN_API WHERE connectionId % 2 = 0"):
             with self.subTest(lost):
                 self.database(1).write_bytes(whole)
                 self.edit(1, lost)
-                self.assertEqual([finding["key"] for finding in self.told(self.verdict(code=code))], usual)
+                self.assertEqual([finding["key"] for finding in self.told(self.verdict(code=7))], usual)
 
     def test_no_step_in_common_is_one_line(self):
         self.job()

@@ -259,6 +259,36 @@ class AnalyzeReportsTest(unittest.TestCase):
         steps = profctl("analyze", folder / "job", "--report", "steps", "--json")
         return folder / "out", {(row["rank"], row["step"]): row for row in json.loads(steps.stdout)["steps"]}
 
+    def test_the_matrix_says_which_rank_of_a_group_it_is_of(self):
+        """The vendor's analyser takes numbers of ranks within groups from rows `k-k` alone, where no framework tells of groups."""
+        out, _ = self.cluster(links=1)
+        told, of = {}, {}
+        for folder in out.glob("*_ascend_pt"):
+            rank = json.loads(next(folder.glob("profiler_info_*.json")).read_text())["rank_id"]
+            groups = json.loads((folder / "profiler_metadata.json").read_text())["parallel_group_info"]
+            told[rank] = json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "communication_matrix.json").read_text())
+            for name, group in groups.items():
+                h1 = h2 = 0
+                for char in name.encode():
+                    h1, h2 = (h1 * 29 + char) % 2**32, (h2 * 131 + char) % 2**32
+                of[str(h1 << 32 | h2)] = group["global_ranks"]
+        known = {}
+        for rank, steps in told.items():
+            for kinds in steps.values():
+                for name, links in [*kinds["p2p"].items(), *kinds["collective"].items()]:
+                    group = name.split("@")[-1]
+                    own = [link for link in links if len(set(link.split("-"))) == 1]
+                    place = str(of[group].index(rank))
+                    self.assertEqual(own, [f"{place}-{place}"], (rank, name))
+                    self.assertEqual(links[own[0]]["Transport Type"], "LOCAL")
+                    known.setdefault(group, {})[place] = rank
+        links = [(group, link) for steps in told.values() for kinds in steps.values() for kind in kinds.values()
+                 for group, of_group in ((name.split("@")[-1], of_name) for name, of_name in kind.items()) for link in of_group
+                 if len(set(link.split("-"))) == 2]
+        self.assertGreater(len(links), 16)
+        for group, link in links:
+            self.assertLessEqual(set(link.split("-")), set(known[group]))
+
     def test_what_analysers_of_many_ranks_read(self):
         out, steps = self.cluster()
         self.assertEqual(profctl("export", self.folder, "--cluster-output").returncode, 2)

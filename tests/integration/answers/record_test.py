@@ -180,8 +180,19 @@ class RecordTest(harness.ProfdTest):
         manifest = json.loads((directory / ".profiler" / "manifest.json").read_text())
         verdicts = {kind["kind"]: kind["verdict"] for kind in manifest["kinds"]}
         self.assertEqual(verdicts["agent-memory"], "skipped", "MSPTI tells it only to programs that start with it")
+        self.assertEqual(verdicts["host-cpu-profile"], "started")
         told = self.daemon.ctl("query", directory, "--json").json["directories"][0]["skipped"]
         self.assertEqual([one for one in told if "was asked for" in one["why"]], [])
+
+    def test_a_dry_run_shows_what_would_be_recorded(self):
+        """Also samples of the program's CPU time, without which nobody knows what it computes while its device waits."""
+        for what in (["--", "false"], ["--pid", os.getpid()]):
+            result = self.ended(self.record("--dry-run", *what))
+            self.assertEqual(result.code, OK, result)
+            self.assertRegex(result.out, r"(?m)^host-cpu-profile .* 99 Hz ")
+            self.assertIn("host-off-cpu", result.out)
+            self.assertIn("nothing was started (--dry-run)", result.out)
+        self.assertEqual(self.sessions(), [])
 
     def test_interrupted(self):
         process = self.record("--collect", KINDS, "--", *WORKLOAD, "60")

@@ -148,7 +148,9 @@ TEST_F(ReplayTest, RanksThatWaitCrosswiseDoNotHangIt) {
   EXPECT_FALSE(Replay(job, matches, 1).Run(nullptr).exact);
 }
 
-TEST_F(ReplayTest, OneCollectiveMoreOnOneRankIsLeftOut) {
+// Of three that look the same, without numbers in their names, the lost one may be any: a wrong partner would
+// make a rank late.
+TEST_F(ReplayTest, OneCollectiveMoreOnOneRankLeavesAllOfThemOut) {
   RankOf one(0), other(1);
   one.Step(0, 0, 500).AllReduce(10, 50).AllReduce(60, 90).AllReduce(100, 130);
   other.Step(0, 0, 500).AllReduce(10, 50).AllReduce(100, 130);
@@ -157,8 +159,8 @@ TEST_F(ReplayTest, OneCollectiveMoreOnOneRankIsLeftOut) {
   parts.push_back(other.Take());
   Job job = Join(std::move(parts));
   const Matches matches = MatchCollectives(job);
-  EXPECT_EQ(matches.all.size(), 2u);
-  EXPECT_EQ(matches.unmatched, 1u);
+  EXPECT_EQ(matches.all.size(), 0u);
+  EXPECT_EQ(matches.unmatched, 5u);
 }
 
 TEST(TimeModelTest, SharesOfAStepAreUnions) {

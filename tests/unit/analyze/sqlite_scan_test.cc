@@ -136,6 +136,36 @@ TEST_F(SqliteScanTest, AFileThatEndsTooSoon) {
   const auto rows = Rows("T", {"a"}, &outcome);
   EXPECT_GT(outcome.bad_pages, 0u);
   EXPECT_GT(rows.size(), 5000u);
+  EXPECT_GT((*SqliteScan::Open(path_))->missing_pages(), 0u);
+  // Also where not even the list of its tables is left.
+  std::filesystem::resize_file(path_, 400);
+  EXPECT_GT((*SqliteScan::Open(path_))->missing_pages(), 0u);
+  EXPECT_TRUE(Rows("T", {"a"}).empty());
+}
+
+TEST_F(SqliteScanTest, APageOfAnotherTableIsNoneOfThisOne) {
+  const std::string numbers =
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000) ";
+  Make("CREATE TABLE T(a INTEGER PRIMARY KEY, b TEXT); CREATE TABLE U(a INTEGER PRIMARY KEY, b TEXT);" +
+       numbers + "INSERT INTO T SELECT i, 'own ' || i FROM n;" + numbers +
+       "INSERT INTO U SELECT i, 'other ' || i FROM n;");
+  // The second page of T's tree becomes the last one of the file, which is U's.
+  const uint64_t pages = std::filesystem::file_size(path_) / 4096;
+  std::string child(4, '\0');
+  for (size_t i = 0; i < 4; ++i) child[i] = static_cast<char>(pages >> (8 * (3 - i)));
+  std::ifstream file(path_, std::ios::binary);
+  std::string root(4096, '\0');
+  file.seekg(4096);
+  file.read(root.data(), 4096);
+  ASSERT_EQ(root[0], 5);
+  const auto cell =
+      static_cast<unsigned char>(root[12 + 2]) * 256u + static_cast<unsigned char>(root[12 + 3]);
+  Overwrite(4096 + cell, child);
+  SqliteScan::Outcome outcome;
+  const auto rows = Rows("T", {"b"}, &outcome);
+  EXPECT_GT(outcome.bad_rows, 0u);
+  EXPECT_GT(rows.size(), 19000u);
+  for (const std::string& row : rows) EXPECT_TRUE(row.starts_with("own ")) << row;
 }
 
 TEST_F(SqliteScanTest, WhatIsNoDatabaseIsRefused) {

@@ -1,0 +1,202 @@
+#include "client/analyze/reading/gaps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/join.h"
+#include "client/analyze/model/statistics.h"
+
+namespace profd::analyze {
+namespace {
+
+// Of a rank in a group: collectives by step.
+using Counts = std::map<uint32_t, std::map<uint32_t, size_t>>;
+
+// Who is in a group: who uses it, and who should, as any of its ranks says.
+std::map<TextId, Counts> CountCollectives(const Job& job) {
+  std::map<TextId, Counts> groups;
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+    const Rank& rank = job.ranks[r];
+    for (const Collective& collective : rank.collectives) {
+      const uint32_t step = collective.step == kNone ? kNone : rank.job_step[collective.step];
+      std::map<uint32_t, size_t>& own = groups[collective.group][r];
+      if (step != kNone) ++own[step];
+    }
+  }
+  std::map<int64_t, uint32_t> index_of;
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) index_of[job.ranks[r].number] = r;
+  for (auto& [group, counts] : groups) {
+    const std::string name(job.Text(group));
+    std::set<uint32_t> members;
+    for (const auto& [r, own] : counts) {
+      const auto known = job.ranks[r].groups.find(name);
+      if (known == job.ranks[r].groups.end()) continue;
+      for (const int64_t number : known->second.ranks) {
+        if (const auto at = index_of.find(number); at != index_of.end()) members.insert(at->second);
+      }
+    }
+    for (const uint32_t member : members) counts.try_emplace(member);
+  }
+  return groups;
+}
+
+// One that a rank never comes to is a hang, and no loss.
+constexpr size_t kFewest = 2;
+
+void GapsOfCollectives(Job& job) {
+  std::vector<size_t> missing(job.ranks.size()), expected(job.ranks.size());
+  for (const auto& [group, counts] : CountCollectives(job)) {
+    if (counts.size() < 2) continue;
+    std::map<uint32_t, std::vector<size_t>> by_step;
+    for (const auto& [r, own] : counts) {
+      for (const auto& [step, count] : own) by_step[step].push_back(count);
+    }
+    for (auto& [step, of] : by_step) {
+      of.resize(counts.size(), 0);
+      std::ranges::sort(of);
+      const size_t usual = of[of.size() / 2];  // of two the greater one
+      for (const auto& [r, own] : counts) {
+        const auto at = own.find(step);
+        const size_t had = at == own.end() ? 0 : at->second;
+        expected[r] += usual;
+        missing[r] += usual - std::min(usual, had);
+      }
+    }
+  }
+  size_t with = 0;
+  for (const Rank& rank : job.ranks) with += rank.collectives.empty() ? 0 : 1;
+  for (size_t r = 0; r < job.ranks.size(); ++r) {
+    double& gap = job.ranks[r].gaps.collectives;
+    gap = missing[r] < kFewest ? 0 : static_cast<double>(missing[r]) / static_cast<double>(expected[r]);
+    if (job.ranks[r].collectives.empty() && 2 * with > job.ranks.size()) gap = 1;
+  }
+}
+
+// Kernels whose shapes are not told, and what has no kernel at all.
+void GapsOfKernels(Job& job) {
+  std::vector<double> shapeless;
+  size_t with = 0;
+  for (const Rank& rank : job.ranks) {
+    size_t kernels = 0, without = 0;
+    for (const Task& task : rank.tasks) {
+      if (task.work != Work::kCompute || task.kind == kNone) continue;
+      ++kernels;
+      without += job.classes[task.kind].shapes == 0 ? 1 : 0;
+    }
+    with += kernels > 0 ? 1 : 0;
+    shapeless.push_back(kernels == 0 ? -1 : static_cast<double>(without) / static_cast<double>(kernels));
+  }
+  const double usual = Median(shapeless);
+  for (size_t r = 0; r < job.ranks.size(); ++r) {
+    const bool has_none = shapeless[r] < 0 && 2 * with > job.ranks.size();
+    if (has_none || shapeless[r] > usual + 0.5) job.ranks[r].gaps.kernels = 1;
+  }
+}
+
+// Who is in groups of these ranks, as they say, and is not here.
+void TellAbsent(Job& job) {
+  std::set<int64_t> here, absent;
+  for (const Rank& rank : job.ranks) here.insert(rank.number);
+  for (const Rank& rank : job.ranks) {
+    std::set<TextId> groups;
+    for (const Collective& collective : rank.collectives) groups.insert(collective.group);
+    for (const TextId group : groups) {
+      const auto known = rank.groups.find(std::string(job.Text(group)));
+      if (known == rank.groups.end()) continue;
+      for (const int64_t number : known->second.ranks) {
+        if (!here.contains(number)) absent.insert(number);
+      }
+    }
+  }
+  if (absent.empty()) return;
+  constexpr size_t kMostNamed = 8;
+  std::vector<int64_t> named(absent.begin(), absent.end());
+  named.resize(std::min(named.size(), kMostNamed));
+  job.notes.push_back(
+      {"",
+       (absent.size() == 1 ? "rank " : "ranks ") + base::Joined(named, ",") +
+           (absent.size() > kMostNamed ? ",… (" + std::to_string(absent.size()) + ")" : "") +
+           (absent.size() == 1 ? " is" : " are") +
+           " in groups of these ranks and not recorded: who is late is judged among the others",
+       false});
+}
+
+std::string Share(double share) {
+  return share > 0.995 ? "all" : std::to_string(std::max(1L, std::lround(100 * share))) + " %";
+}
+
+}  // namespace
+
+// Numbers that a rank skips, and others have; and tasks that are in no step.
+void FindStepGaps(Job& job) {
+  std::map<int64_t, size_t> count;
+  std::vector<double> outside;
+  size_t with = 0;
+  for (const Rank& rank : job.ranks) {
+    with += rank.steps.empty() ? 0 : 1;
+    for (const Step& step : rank.steps) ++count[step.number];
+    const auto tasks = std::ranges::count_if(rank.tasks, [](const Task& task) { return task.step == kNone; });
+    outside.push_back(static_cast<double>(tasks) /
+                      static_cast<double>(std::max<size_t>(rank.tasks.size(), 1)));
+  }
+  const double usual = Quantile(outside, job.ranks.size() > 2 ? 0.5 : 0.0);
+  for (size_t r = 0; r < job.ranks.size(); ++r) {
+    Rank& rank = job.ranks[r];
+    if (rank.steps.empty()) {
+      rank.gaps.steps = with > 0 ? 1 : 0;
+      continue;
+    }
+    std::set<int64_t> own;
+    for (const Step& step : rank.steps) own.insert(step.number);
+    size_t skipped = 0;
+    for (auto at = count.lower_bound(*own.begin()); at != count.end() && at->first <= *own.rbegin(); ++at)
+      skipped += !own.contains(at->first) && 2 * at->second >= with ? 1 : 0;
+    rank.gaps.steps = std::max(static_cast<double>(skipped) / static_cast<double>(skipped + own.size()),
+                               outside[r] - usual - Gaps::kMost);
+  }
+}
+
+void FindGaps(Job& job) {
+  std::vector<double> kernels, calls;
+  for (const Rank& rank : job.ranks) {
+    kernels.push_back(rank.gaps.kernels);
+    calls.push_back(rank.gaps.calls);
+  }
+  // With two of them the one that has more is whole.
+  const double no_kernels = Quantile(kernels, job.ranks.size() > 2 ? 0.5 : 0.0),
+               no_calls = Quantile(calls, job.ranks.size() > 2 ? 0.5 : 0.0);
+  // Where many have rows that make no sense, they are recorded like that.
+  const auto torn = std::ranges::count_if(job.ranks, [](const Rank& rank) { return rank.gaps.torn; });
+  const bool is_usual = 2 * static_cast<size_t>(torn) >= job.ranks.size();
+  for (Rank& rank : job.ranks) {
+    Gaps& gaps = rank.gaps;
+    gaps.torn = gaps.torn && !is_usual;
+    gaps.kernels = std::max(0.0, gaps.kernels - (job.ranks.size() > 1 ? no_kernels : 0));
+    gaps.calls = std::max(0.0, gaps.calls - no_calls);
+  }
+  GapsOfKernels(job);
+  GapsOfCollectives(job);
+  for (const Rank& rank : job.ranks) {
+    const Gaps& gaps = rank.gaps;
+    if (!gaps.any()) continue;
+    std::string what;
+    const auto add = [&what](double share, const char* of) {
+      if (share > Gaps::kMost) what += (what.empty() ? "" : ", ") + Share(share) + " of its " + of;
+    };
+    add(gaps.kernels, "kernels or of their names");
+    add(gaps.collectives, "collectives");
+    add(gaps.calls, "calls that launch");
+    add(gaps.steps, "steps");
+    job.notes.push_back({rank.source,
+                         "rank " + std::to_string(rank.number) + ": " +
+                             (what.empty() ? "its data are torn" : what + " cannot be read") +
+                             ": it is compared with no other rank, and nothing is said of it alone",
+                         true});
+  }
+  TellAbsent(job);
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,52 @@
+#include "client/analyze/reading/strays.h"
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_map>
+
+#include "client/analyze/model/statistics.h"
+
+namespace profd::analyze {
+
+void Crowd::Settle() {
+  constexpr Ns kFar = 4;  // pieces: from here on it is another crowd
+  constexpr uint64_t kFew = 16;
+  struct Run {
+    std::map<Ns, uint64_t>::iterator begin, end;
+    uint64_t rows = 0;
+  };
+  std::vector<Run> runs;
+  for (auto at = counts_.begin(); at != counts_.end(); ++at) {
+    if (runs.empty() || at->first - std::prev(at)->first > kFar) runs.push_back({at, at, 0});
+    runs.back().end = std::next(at);
+    runs.back().rows += at->second;
+  }
+  uint64_t most = 0;
+  for (const Run& run : runs) most = std::max(most, run.rows);
+  for (const Run& run : runs) {
+    if (run.rows < kFew && run.rows * 100 < most) counts_.erase(run.begin, run.end);
+  }
+  last_ = nullptr;
+}
+
+std::vector<uint32_t> Covering(const std::vector<LaneRow>& rows, double much) {
+  std::vector<LaneRow> found;
+  for (size_t i = 0; i + 1 < rows.size(); ++i) {
+    if (rows[i].end > rows[i + 1].end) found.push_back(rows[i]);
+  }
+  if (!AreFew(found.size(), rows.size())) return {};
+  std::unordered_map<uint32_t, std::vector<Ns>> lengths;
+  for (const LaneRow& row : found) lengths.try_emplace(row.sort);
+  for (const LaneRow& row : rows) {
+    if (const auto of = lengths.find(row.sort); of != lengths.end())
+      of->second.push_back(row.end - row.begin);
+  }
+  std::vector<uint32_t> covering;
+  for (const LaneRow& row : found) {
+    if (static_cast<double>(row.end - row.begin) > much * Median(lengths[row.sort]))
+      covering.push_back(row.index);
+  }
+  return covering;
+}
+
+}  // namespace profd::analyze
