@@ -135,7 +135,7 @@ constexpr Option kOptions[] = {
      .because = kInOwnReports},
     {.name = "hccl",
      .rows = "F-027",
-     .about = "collective communication",
+     .about = "collective communication, which --task-time=on, l1 and l2 record, too",
      .shape = Shape::kSwitch,
      .values = kOffByDefault,
      .needs = kProcess,
@@ -144,7 +144,8 @@ constexpr Option kOptions[] = {
      .left_out = kLeftOutOfCollectives},
     {.name = "task-time",
      .rows = "F-028",
-     .about = "tasks: when they ran and how long",
+     .about =
+         "tasks: when they ran (l0); their operators and collectives, too (on, l1); attributes, too (l2)",
      .shape = Shape::kWord,
      .values = kTaskTime,
      .old_name = "task-trace",

@@ -553,6 +553,7 @@ std::string InventoryJson(const std::vector<Inventory>& inventories) {
                            {"kinds", std::move(kinds)},
                            {"pauses", capture.manifest ? Pauses(PausesOf(*capture.manifest)) : Json::array()},
                            {"perturbations", std::move(perturbations)},
+                           {"degraded", capture.manifest ? Json(capture.manifest->degraded) : Json::array()},
                            {"skipped", SkippedJson(inventory.report)},
                            {"more_skipped", inventory.report.more_skipped()}});
   }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "libagent/src/door.h"
 #include "libagent/src/mspti/library.h"
+#include "libagent/src/mspti/source.h"
 #include "libagent/src/process.h"
 #include "libagent/src/recorder.h"
 #include "libagent/src/socket_watch.h"
@@ -195,6 +196,7 @@ void StartAttachThread(int grace_ms) {
   if (!ReadAddress()) return;
   Own(kAttachWakeFd).Take(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   g_grace_ms = grace_ms;
+  mspti::WatchExit();
   StartQuietThread(Run, kStackBytes);
 }
 

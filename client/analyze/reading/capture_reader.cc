@@ -386,6 +386,10 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
   client::Decode(capture, wanted, false, sinks);
   for (const client::Skipped& skipped : report.skipped())
     builder.Note((skipped.stream.empty() ? "" : skipped.stream + ": ") + skipped.why, true);
+  if (capture.manifest) {
+    for (const std::string& reason : capture.manifest->degraded)
+      builder.Note("degraded while it was recorded: " + reason, false);
+  }
   std::string node;
   for (const client::Side& side : capture.sides) {
     if (node.empty()) node = side.facts.hostname;

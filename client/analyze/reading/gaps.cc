@@ -46,6 +46,23 @@ std::map<TextId, Counts> CountCollectives(const Job& job) {
 // One that a rank never comes to is a hang, and no loss.
 constexpr size_t kFewest = 2;
 
+// Steps of which each rank has all that it ever had: not those in which the recording of one may have begun
+// or ended a moment before another's. Who begins or ends long apart from the others has lost the rest.
+struct Range {
+  size_t from = 0, to = 0;
+};
+Range WholeSteps(const Counts& counts, size_t steps) {
+  constexpr size_t kEdge = 10;  // of so many steps one at each end, at least one
+  const size_t most = std::max<size_t>(1, steps / kEdge);
+  size_t begin = 0, end = steps;
+  for (const auto& [r, own] : counts) {
+    if (own.empty()) continue;
+    begin = std::max<size_t>(begin, own.begin()->first + 1);
+    end = std::min<size_t>(end, own.rbegin()->first);
+  }
+  return {begin <= most ? begin : 1, steps - end <= most ? end : steps - std::min<size_t>(steps, 1)};
+}
+
 void GapsOfCollectives(Job& job) {
   std::vector<size_t> missing(job.ranks.size()), expected(job.ranks.size());
   for (const auto& [group, counts] : CountCollectives(job)) {
@@ -54,7 +71,9 @@ void GapsOfCollectives(Job& job) {
     for (const auto& [r, own] : counts) {
       for (const auto& [step, count] : own) by_step[step].push_back(count);
     }
+    const Range whole = WholeSteps(counts, job.steps.size());
     for (auto& [step, of] : by_step) {
+      if (step < whole.from || step >= whole.to) continue;
       of.resize(counts.size(), 0);
       std::ranges::sort(of);
       const size_t usual = of[of.size() / 2];  // of two the greater one

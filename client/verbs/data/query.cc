@@ -137,6 +137,7 @@ std::string Versions(const format::Manifest& manifest) {
     text += OneLine("the devices are simulated (" + why->second + ")") + "\n";
   if (const auto note = manifest.settings.find("versions_note"); note != manifest.settings.end())
     text += OneLine("warning: " + note->second) + "\n";
+  for (const std::string& reason : manifest.degraded) text += OneLine("degraded: " + reason) + "\n";
   return text;
 }
 

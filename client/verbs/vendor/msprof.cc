@@ -272,9 +272,11 @@ ExitCode Run(const Context& context, MsprofLine line) {
   if (!line.command.empty() || application != nullptr || given.contains("pid") ||
       given.contains("host-sys-pid"))
     given.emplace(options::kProcess, "yes");
-  if (const Status right = options::Check(given, options::kNoChip); !right.ok()) return context.Fail(right);
   const auto asks_for = [&given](const char* system) { return given.contains(system); };
   const bool of_program = !line.command.empty() || application != nullptr || IsOn(given, "dynamic");
+  Given all = given;  // what options need may be there by itself
+  if (of_program) AddDefaults(&all);
+  if (const Status right = options::Check(all, options::kNoChip); !right.ok()) return context.Fail(right);
   constexpr const char* kSystem[] = {"sys-devices", "host-sys", "host-sys-usage"};
   if (of_program || std::ranges::any_of(kSystem, asks_for)) {
     if (const Status named = NameOutput(&given); !named.ok()) return context.Fail(named);

@@ -1,6 +1,7 @@
 // profctl msprof: the vendor's command line.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ struct MsprofLine {
 };
 base::Result<MsprofLine> ParseMsprof(const std::vector<std::string>& words);
 
+// With a program its calls, its tasks and their counters are on by themselves, unless what is asked for
+// excludes them. Returns the options that were added.
+std::set<std::string> AddDefaults(options::Given* given);
 // With a program, or a running process: from its start to its end, or by words on the standard input.
 ExitCode RunWithProgram(const Context& context, const MsprofLine& line);
 bool IsOn(const options::Given& given, std::string_view name);

@@ -86,18 +86,6 @@ std::string DefaultOutput(const MsprofLine& line, const std::vector<std::string>
   return ".";
 }
 
-// With a program its calls, its tasks and their counters are on by themselves, unless what is asked for
-// excludes them. Returns the options that were added.
-std::set<std::string> AddDefaults(Given* given) {
-  std::set<std::string> added;
-  const auto instr = given->find("instr-profiling");
-  if (instr != given->end() && options::IsOn(instr->second)) return added;
-  for (const char* const usual : {"ascendcl", "task-time", "ai-core"}) {
-    if (given->emplace(usual, "on").second) added.insert(usual);
-  }
-  return added;
-}
-
 // Tells what of the options' kinds is not recorded, or not from the beginning, and why. True when somebody
 // asked for one that is not.
 bool TellSkipped(const Context& context, const Given& asked, const Given& given,
@@ -253,6 +241,16 @@ class Dialogue {
 };
 
 }  // namespace
+
+std::set<std::string> AddDefaults(Given* given) {
+  std::set<std::string> added;
+  const auto instr = given->find("instr-profiling");
+  if (instr != given->end() && options::IsOn(instr->second)) return added;
+  for (const char* const usual : {"ascendcl", "task-time", "ai-core"}) {
+    if (given->emplace(usual, "on").second) added.insert(usual);
+  }
+  return added;
+}
 
 ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
   Given given = line.given;

@@ -19,6 +19,13 @@
 #include "libagent/src/process.h"
 #include "libagent/src/tables/thread.h"
 
+// What is called as a thread ends; in the thread that calls exit(), before what atexit() and destructors are
+// for (glibc, stdlib/exit.c). Not of musl.
+extern "C" {
+[[gnu::weak]] int __cxa_thread_atexit_impl(void (*)(void*), void*, void*);
+extern void* __dso_handle [[gnu::visibility("hidden")]];
+}
+
 namespace profd::agent::mspti {
 
 const uint32_t kRecordKinds = 1U << abi::kKernel | 1U << abi::kComm | 1U << abi::kApi | 1U << abi::kMemory;
@@ -31,6 +38,8 @@ constexpr int kFirstFlushMs = 50;
 // Shorter than profd waits for the answer to Stop.
 constexpr int kStopWaitMs = 1800;
 constexpr int kExitWaitMs = 500;
+constexpr int kBeginWaitMs =
+    2000;  // in the middle of it the vendor's destructors would find half of what there is
 // How long the worker waits in one round for room in its lane.
 constexpr int kPatienceMs = 500;
 constexpr int kLastPatienceMs = 300;
@@ -40,7 +49,7 @@ enum State : uint32_t { kIdle, kStarting, kRunning, kStopping };
 std::atomic<uint32_t> g_state;
 std::atomic<bool> g_stop;  // the worker shall end; while it is kStarting, too
 std::atomic<bool> g_exiting;
-std::atomic<bool> g_exit_handler;
+std::atomic<bool> g_exit_watched, g_exit_handler;
 std::atomic<pid_t> g_pid;  // whose worker
 
 // Written by the attach thread before the worker starts, by the worker until it is kRunning or gone.
@@ -139,8 +148,12 @@ int EnableAll(Session* session, const Wanted& wanted) {
   return wanted.fallback != 0 ? code : refused;
 }
 
+// From then on nothing of the vendor's is called that has not begun: its destructors come.
+bool IsExiting() { return g_exiting.load(std::memory_order_acquire); }
+
 const char* Subscribe(Session* session) {
   if (const char* why = Load(&session->library)) return why;
+  if (IsExiting()) return "the program ends";
   const int code = session->library.subscribe(&session->subscriber, nullptr, nullptr);
   if (code == kMultipleSubscribers) return "MSPTI is held by another subscriber in this process";
   if (code != kSuccess) return "MSPTI refuses to be subscribed";
@@ -166,6 +179,7 @@ bool Begin(Session* session) {
     Add(&g_missing, kRecordKinds, why);
     return false;
   }
+  if (IsExiting()) return false;
   if (IsDeaf(session)) {
     session->library.unsubscribe(session->subscriber);
     Add(&g_missing, kRecordKinds,
@@ -174,6 +188,7 @@ bool Begin(Session* session) {
   }
   for (const Wanted& wanted : kWanted) {
     if ((g_kinds >> wanted.ours & 1U) == 0) continue;
+    if (IsExiting()) return false;
     const int code = EnableAll(session, wanted);
     g_any = g_any || code == kSuccess;
     if (code == kWithoutPreload) {
@@ -182,6 +197,7 @@ bool Begin(Session* session) {
       Add(&g_missing, 1U << wanted.ours, "this libmspti.so refuses it");
     }
   }
+  if (IsExiting()) return false;
   if (!g_any) session->library.unsubscribe(session->subscriber);
   if (session->enabled[kKernelKind]) {
     uint64_t switches = 0;
@@ -215,7 +231,7 @@ void Flush(Session* session, Emitter* emitter, int patience_ms) {
 void Serve(Session* session, Emitter* emitter) {
   uint64_t flushed_ns = base::RawNs();
   int flush_ms = kFirstFlushMs;
-  while (!g_stop.load(std::memory_order_acquire) && !g_exiting.load(std::memory_order_acquire)) {
+  while (!g_stop.load(std::memory_order_acquire) && !IsExiting()) {
     const auto since_ms = static_cast<int>((base::RawNs() - flushed_ns) / 1'000'000);
     pollfd polled = {Own(kMsptiWakeFd).get(), POLLIN, 0};
     if (since_ms<flush_ms&& ::poll(&polled, 1, flush_ms - since_ms)> 0) {
@@ -257,10 +273,10 @@ bool Await(State state, int most_ms) {
 
 // The program exits. The vendor's destructors come after this, so nobody may be in its functions then.
 void BeforeExit(int, void*) {
-  if (g_pid.load() != ::getpid() || g_state.load() == kIdle) return;
   g_exiting.store(true, std::memory_order_release);
+  if (g_pid.load() != ::getpid() || g_state.load() == kIdle) return;
   Ring();
-  Await(kIdle, kExitWaitMs);
+  Await(kIdle, g_state.load() == kStarting ? kBeginWaitMs : kExitWaitMs);
 }
 
 // Between the worker's looks at what reports need: a device's first operators are launched long after it is
@@ -285,7 +301,7 @@ void RunReports() {
   const uint32_t others = g_kinds & kRecordKinds & ~kReportedKinds;
   if (others != 0) Add(&g_missing, others, "CANN does not report it");
   g_any = true;
-  if (!g_exit_handler.exchange(true)) ::on_exit(BeforeExit, nullptr);
+  if (!g_exit_handler.exchange(true)) WatchExit();
   g_state.store(kRunning, std::memory_order_release);
   const auto look = [&reports] {
     const char* const to = reports.Look();
@@ -295,7 +311,7 @@ void RunReports() {
     g_untold.store(true, std::memory_order_release);
     WakeAttachThread();
   };
-  while (!g_stop.load(std::memory_order_acquire) && !g_exiting.load(std::memory_order_acquire)) {
+  while (!g_stop.load(std::memory_order_acquire) && !IsExiting()) {
     look();
     Rest(kLookMs);
   }
@@ -317,10 +333,10 @@ void* Run(void*) {
   if (OpenPool(Own(kMsptiWakeFd).get()) && Begin(&session)) {
     // Behind the vendor's own handlers, which the calls so far have registered: it runs before them. (Not
     // atexit, which is not a function of libc.so.)
-    if (!g_exit_handler.exchange(true)) ::on_exit(BeforeExit, nullptr);
+    if (!g_exit_handler.exchange(true)) WatchExit();
     g_state.store(kRunning, std::memory_order_release);
     Serve(&session, &emitter);
-    if (g_exiting.load(std::memory_order_acquire)) {
+    if (IsExiting()) {
       Flush(&session, &emitter, kLastPatienceMs);
     } else {
       g_state.store(kStopping, std::memory_order_release);
@@ -336,13 +352,23 @@ void* Run(void*) {
 
 }  // namespace
 
+void WatchExit() {
+  if (::gettid() == ::getpid() && __cxa_thread_atexit_impl != nullptr) {
+    __cxa_thread_atexit_impl([](void*) { BeforeExit(0, nullptr); }, nullptr, &__dso_handle);
+  } else {
+    ::on_exit(BeforeExit, nullptr);
+  }
+}
+
 Begun Start(uint32_t kinds, From from, int wait_ms, MissingKinds* missing) {
   missing->count = 0;
-  if ((kinds & kRecordKinds) == 0 || g_exiting.load(std::memory_order_acquire)) return Begun::kRefused;
+  if ((kinds & kRecordKinds) == 0 || IsExiting()) return Begun::kRefused;
   if (const char* why = WhyNever()) {
     Add(missing, kRecordKinds, why);
     return Begun::kRefused;
   }
+  // The program may end while the worker begins: this is called before what was registered earlier.
+  if (!g_exit_watched.exchange(true)) WatchExit();
   if (!IsReady()) {
     Add(missing, kRecordKinds, IsCannLoaded() ? "MSPTI is still busy with the recording before" : kNotYet,
         true);

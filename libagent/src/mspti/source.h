@@ -25,6 +25,10 @@ struct MissingKinds {
   size_t count;
 };
 
+// From here on nothing of the vendor's is begun while the program ends. In the program's first thread it sees
+// every end by exit() of that thread before anything else does. **Thread:** any.
+void WatchExit();
+
 enum class Begun : uint8_t {
   kRecords,
   kRefused,   // none of the kinds can be had

@@ -98,7 +98,7 @@ class CannReportsTest(ReportingTest):
         for level, types, attributes in (("l0", {"N/A"}, set()), ("l1", {"MatMul", "ApplyAdam"}, {""})):
             with self.subTest(level=level):
                 self.daemon_of("910B")
-                result = self.msprof(f"--task-time={level}")
+                result = self.msprof(f"--task-time={level}", "--aic-metrics=Memory")  # of --ai-core, which is on
                 self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
                 for side in ("host", "device_0"):  # by which the vendor's parser knows that there are no operators
                     sample = json.loads((self.directory / side / "sample.json").read_text())
@@ -124,6 +124,13 @@ class CannReportsTest(ReportingTest):
                 self.assertEqual("agent-memory" in kinds, bool(options))
                 self.assertFalse(list(self.directory.glob("host/data/*node_basic_info*")))
                 self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
+
+    def test_programs_that_end_while_mspti_begins(self):
+        """None of them is harmed: its libraries are not called any more when their destructors may run."""
+        self.daemon_of("910B")
+        many = "for i in $(seq 100); do bash -c ':; x=$(echo a); :' || echo FAILED $?; done"
+        result = self.msprof("--task-memory=on", command=["bash", "-c", many])
+        self.assertNotIn("FAILED", result.out)
 
     def test_mspti_that_is_loaded_later(self):
         """It is not displaced: it has what CANN reports from then on, and the session says so."""
@@ -167,6 +174,9 @@ class CannReportsTest(ReportingTest):
         self.assertEqual(result.code, PARTIAL_LOSS, result)
         self.assertEqual(result.err.count("MSPTI was loaded: what CANN reported from then on is MSPTI's"), 1, result)
         self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
+        for verb in ("query", "export", "analyze"):
+            done = daemon.ctl(verb, self.directory)
+            self.assertRegex(done.out + done.err, "degraded.*: MSPTI was loaded")
 
     def test_mspti_that_comes_with_cann(self):
         """Whether it is the receiver before the agent is or after it: it is said, and nothing waits for ever."""

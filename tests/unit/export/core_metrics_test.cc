@@ -83,7 +83,8 @@ TEST(CoreMetrics, ValuesAsTheAnalyserComputesThem) {
   const format::SideFacts memory = Device(k910B, {0x15, 0x16, 0x31, 0x32, 0xf, 0x10, 0x12, 0x13});
   const std::vector<double> counts = {1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_DOUBLE_EQ(Value(memory, CoreMode::kByTask, "ub_write_bw(GB/s)", counts), gib(2 * 1024));
-  EXPECT_DOUBLE_EQ(Value(memory, CoreMode::kByTask, "l1_write_bw(GB/s)", counts), gib(4 * 2048));
+  EXPECT_DOUBLE_EQ(Value(memory, CoreMode::kByTask, "l1_write_bw(GB/s)", counts), gib(4 * 1024));
+  EXPECT_DOUBLE_EQ(Value(Device(k910, {0x32}), CoreMode::kByTask, "l1_write_bw(GB/s)", {4}), gib(4 * 2048));
   EXPECT_DOUBLE_EQ(Value(memory, CoreMode::kSampled, "l1_write_bw(GB/s)", counts), gib(4 * 1024));
   EXPECT_DOUBLE_EQ(Value(memory, CoreMode::kByTask, "main_mem_read_bw(GB/s)", counts), gib(7 * 64));
   const format::SideFacts of950 = Device(k950, {0x56f, 0x571});
@@ -111,7 +112,7 @@ TEST(CoreMetrics, ValuesAsTheAnalyserComputesThem) {
 
   const format::SideFacts bound = Device(k910, {0x8, 0xa, 0xc});
   EXPECT_DOUBLE_EQ(Value(bound, CoreMode::kByTask, "memory_bound", {100, 200, 300}), 1.5);
-  const format::SideFacts executing = Device(Chip::k310B, {0x12c, 0x49, 0x4a, 0xc});
+  const format::SideFacts executing = Device(k310B, {0x12c, 0x49, 0x4a, 0xc});
   EXPECT_DOUBLE_EQ(Value(executing, CoreMode::kByTask, "memory_bound", {250, 100, 200, 450}), 1.5);
   EXPECT_DOUBLE_EQ(Value(executing, CoreMode::kByTask, "memory_bound", {400, 100, 200, 450}), 1.125);
 }

@@ -33,6 +33,7 @@ constexpr Where OnChips(format::ChipSet chips) { return {0, chips}; }
 constexpr Where k310 = OnChips(format::Only({Chip::k310}));
 constexpr Where k310P = OnChips(format::Families({Chip::k310P}));  // and the 610 class
 constexpr Where k950 = OnChips(format::Families({Chip::k950}));
+constexpr Where k910B = OnChips(format::Families({Chip::k910B}));
 constexpr Where kOld = OnChips(~k950.chips), kUsual = OnChips(~(k310 | k310P | k950).chips);
 
 struct Weighted {
@@ -54,6 +55,10 @@ constexpr Where kAllCube = kAnyMode | kCube | kOld, kAllVector = kAnyMode | kVec
 constexpr Where kCube950 = kAnyMode | kCube | k950, kVector950 = kAnyMode | kVector | k950;
 // The table of tasks comes from the vendor's C++ exporter (csrc/domain/entities/metric/metric.cpp:60), which
 // spells some names otherwise than its Python.
+// Its C++ exporter has for tasks of a 910B what its Python has for samples (…/metric_calculator_group/),
+// which its Python has otherwise for tasks of older chips.
+constexpr Where kCubeTasks = kTasks | kCube | OnChips(~(k910B | k950).chips);
+constexpr Where kCubeTasks910B = kTasks | kCube | k910B;
 constexpr Where kAllTasks = kTasks | kBoth | kOld, kAllSamples = kSampled | kBoth | kOld;
 constexpr uint16_t kFixpipe = 0x303;
 // Counted in PipelineExecuteUtilization alone, in which every pipe's name says so.
@@ -136,7 +141,8 @@ constexpr Figure kFigures[] = {
     Rate("ub_read_bw(GB/s)", kAllVector, 0x15, 1024),
     Rate("ub_write_bw(GB/s)", kAllVector, 0x16, 1024),
     Rate("l1_read_bw(GB/s)", kAllCube, 0x31, 4096),
-    {"l1_write_bw(GB/s)", kTasks | kCube | kOld, What::kRate, {{{0x32, 2048}}}, {}, kWrites},
+    {"l1_write_bw(GB/s)", kCubeTasks, What::kRate, {{{0x32, 2048}}}, {}, kWrites},
+    {"l1_write_bw(GB/s)", kCubeTasks910B, What::kRate, {{{0x32, 1024}}}, {}, kWrites},
     {"l1_write_bw(GB/s)", kSampled | kCube | kOld, What::kRate, {{{0x32, 1024}}}, {}, kWrites},
     Rate("l2_read_bw(GB/s)", kSampled | kBoth | kOld, 0xf, 2048),
     Rate("l2_write_bw(GB/s)", kSampled | kBoth | kOld, 0x10, 2048),
@@ -157,14 +163,17 @@ constexpr Figure kFigures[] = {
 
     Rate("l0a_read_bw(GB/s)", kAllCube, 0x1b, 4096),
     Rate("l0a_write_bw(GB/s)", kAllCube, 0x1c, 4096),
-    Rate("l0b_read_bw(GB/s)", kTasks | kCube | kOld, 0x21, 2048),
+    Rate("l0b_read_bw(GB/s)", kCubeTasks, 0x21, 2048),
+    Rate("l0b_read_bw(GB/s)", kCubeTasks910B, 0x21, 4096),
     Rate("l0b_read_bw(GB/s)", kSampled | kCube | kOld, 0x21, 4096),
     Rate("l0b_write_bw(GB/s)", kAllCube, 0x22, 2048),
     Rate("l0c_read_bw(GB/s)", kAllVector, 0x27, 2048),
     Rate("l0c_write_bw(GB/s)", kAllVector, 0x29, 2048),
-    Rate("l0c_read_bw_cube(GB/s)", kTasks | kCube | kOld, 0x28, 2048),
+    Rate("l0c_read_bw_cube(GB/s)", kCubeTasks, 0x28, 2048),
+    Rate("l0c_read_bw_cube(GB/s)", kCubeTasks910B, 0x28, 8192),
     Rate("l0c_read_bw_cube(GB/s)", kSampled | kCube | kOld, 0x28, 8192),
-    Rate("l0c_write_bw_cube(GB/s)", kTasks | kCube | kOld, 0x2a, 2048),
+    Rate("l0c_write_bw_cube(GB/s)", kCubeTasks, 0x2a, 2048),
+    Rate("l0c_write_bw_cube(GB/s)", kCubeTasks910B, 0x2a, 8192),
     Rate("l0c_write_bw_cube(GB/s)", kSampled | kCube | kOld, 0x2a, 8192),
     Rate("l0a_read_bw(GB/s)", kCube950, 0x304, 4096),
     Rate("l0a_write_bw(GB/s)", kCube950, 0x703, 4096),
