@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -353,7 +354,7 @@ void* Run(void*) {
 }  // namespace
 
 void WatchExit() {
-  if (::gettid() == ::getpid() && __cxa_thread_atexit_impl != nullptr) {
+  if (::syscall(SYS_gettid) == ::getpid() && __cxa_thread_atexit_impl != nullptr) {
     __cxa_thread_atexit_impl([](void*) { BeforeExit(0, nullptr); }, nullptr, &__dso_handle);
   } else {
     ::on_exit(BeforeExit, nullptr);
