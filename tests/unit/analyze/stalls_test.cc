@@ -230,6 +230,21 @@ TEST_F(StallsTest, SamplesOfShortStopsArePooled) {
   EXPECT_NEAR(told[0].cost.ms_per_step, 10, 0.5);
 }
 
+// Between all launches of a step: so it launches.
+TEST_F(StallsTest, AProgramThatComputesAllOverAStepDoesNotStop) {
+  const uint32_t trains = Stack("train (train.py:81)", HostPlace::kOther);
+  Steps(24, [&](int) {
+    for (int i = 0; i < 12; ++i) {
+      Launch();
+      Runs(at_, at_ + 8 * kMs, trains);
+      at_ += 8 * kMs;
+    }
+    Synchronise();
+  });
+  const std::vector<Finding> told = Told({"host.stall"});
+  EXPECT_TRUE(told.empty()) << Titles(told);
+}
+
 // A checkpoint: half of it is computed, the other half waits for the disk.
 TEST_F(StallsTest, AStopThatIsPartlyAWait) {
   const uint32_t packs = Stack("save (train.py:12)", HostPlace::kOther),

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -377,6 +378,19 @@ Finding MakeStall(const Context& context, const Group& group, bool is_usual) {
   return finding;
 }
 
+// Whether a program computes at so many places of each step that this is how it launches, and no stop.
+std::function<bool(const Stop&)> PaceOf(const std::vector<Stop>& usual) {
+  constexpr size_t kMany = 8;
+  std::map<std::pair<uint32_t, uint32_t>, size_t> busy;  // by rank and step
+  for (const Stop& stop : usual) {
+    if (stop.reason.id == "host.busy") ++busy[{stop.piece.rank, stop.piece.step}];
+  }
+  return [busy = std::move(busy)](const Stop& stop) {
+    const auto of = busy.find({stop.piece.rank, stop.piece.step});
+    return stop.reason.id == "host.busy" && of != busy.end() && of->second > kMany;
+  };
+}
+
 }  // namespace
 
 void FindStalls(const Context& context, Found& found) {
@@ -431,12 +445,13 @@ void FindStalls(const Context& context, Found& found) {
     if (is_new) known->second = IsOftenQueued(context, piece);
     return known->second;
   };
+  const auto is_pace = PaceOf(usual);
   for (Stop& stop : usual) {
     // What every step does at this place is how the program is; a cause that has a name can be mended.
     // Whether its cgroup is one is asked below.
     Reason& reason = stop.reason;
-    const bool is_known =
-        !reason.id.empty() && reason.covered >= least && (!reason.is_likely || is_queued(stop.piece));
+    const bool is_known = !reason.id.empty() && !is_pace(stop) && reason.covered >= least &&
+                          (!reason.is_likely || is_queued(stop.piece));
     if (is_known) {
       stop.piece.typical = stop.piece.length() - std::min(stop.piece.length(), reason.covered);
       groups[{UINT32_MAX, true, reason.id, PlaceOf(reason)}].Add(stop);
