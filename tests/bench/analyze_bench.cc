@@ -3,15 +3,12 @@
 // it needs to say less).
 //
 //   analyze_bench [--gate] [--ranks N] [--kernels N] [--collectives N] [--steps N] [--jobs N] [--dir FOLDER]
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "client/analyze/analysis.h"
@@ -39,19 +36,10 @@ constexpr int64_t kUsualRows = 16 * 200'000;
 constexpr double kGoalCompareS = 0.5, kVendorCompareS = 112, kUsualKernels = 200'000;
 
 int Main(int argc, char** argv) {
-  Shape shape;
-  bool gate = false;
-  unsigned jobs = 1;
-  fs::path folder = fs::temp_directory_path();
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view option = argv[i];
-    if (option == "--gate") gate = true;
-    if (i + 1 >= argc) continue;
-    if (shape.Take(option, argv[i + 1])) ++i;
-    if (option == "--jobs") jobs = static_cast<unsigned>(std::atoi(argv[++i]));
-    if (option == "--dir") folder = argv[++i];
-  }
-  folder /= "analyze_bench." + std::to_string(getpid());
+  const bench::Asked asked = bench::Read(argc, argv, "analyze_bench");
+  const Shape& shape = asked.shape;
+  const unsigned jobs = asked.jobs;
+  const fs::path& folder = asked.folder;
   fs::create_directories(folder);
   bench::MakeJob(shape, folder);
   uint64_t bytes = 0;
@@ -117,7 +105,7 @@ int Main(int argc, char** argv) {
       print("compare", 2 * static_cast<double>(shape.kernels),
             2 * megabytes / static_cast<double>(shape.ranks), comparison, kGoalCompareS * compare_share,
             kGoalMib * std::max(1.0, compare_share), kVendorCompareS * compare_share);
-  return gate && !(is_good && reports_well && both_well && compares_well) ? 1 : 0;
+  return asked.gate && !(is_good && reports_well && both_well && compares_well) ? 1 : 0;
 }
 
 }  // namespace

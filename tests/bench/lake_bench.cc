@@ -5,9 +5,8 @@
 //   lake_bench [--gate] [--ranks N] [--kernels N] [--collectives N] [--steps N] [--jobs N] [--dir FOLDER]
 #include <array>
 #include <cstdio>
-#include <cstdlib>
+#include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "client/analyze/analysis.h"
@@ -60,19 +59,10 @@ bool IsAnswered(lake::Engine& engine, const Shape& shape) {
 }
 
 int Main(int argc, char** argv) {
-  Shape shape;
-  bool gate = false;
-  unsigned jobs = 1;
-  fs::path folder = fs::temp_directory_path();
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view option = argv[i];
-    if (option == "--gate") gate = true;
-    if (i + 1 >= argc) continue;
-    if (shape.Take(option, argv[i + 1])) ++i;
-    if (option == "--jobs") jobs = static_cast<unsigned>(std::atoi(argv[++i]));
-    if (option == "--dir") folder = argv[++i];
-  }
-  folder /= "lake_bench." + std::to_string(getpid());
+  const bench::Asked asked = bench::Read(argc, argv, "lake_bench");
+  const Shape& shape = asked.shape;
+  const unsigned jobs = asked.jobs;
+  const fs::path& folder = asked.folder;
   const fs::path job = folder / "job", tables = folder / "tables";
   fs::create_directories(job);
   fs::create_directories(tables);
@@ -127,7 +117,7 @@ int Main(int argc, char** argv) {
     auto engine = lake::Engine::Open();
     if (engine.ok() && lake::ViewsOf(**engine, {tables.string()}, kAsked).ok()) {
       if (const auto answer = (*engine)->Ask("SELECT count(*) FROM " + std::string(table)); answer.ok())
-        count = std::atof(answer->rows[0][0]->c_str());
+        count = std::stod(*answer->rows[0][0]);
     }
     std::error_code error;
     const double each = static_cast<double>(fs::file_size(file, error)) / std::max(count, 1.0);
@@ -136,7 +126,7 @@ int Main(int argc, char** argv) {
     if (count > 10'000) is_good &= each <= goal;
   }
   fs::remove_all(folder);
-  return gate && !is_good ? 1 : 0;
+  return asked.gate && !is_good ? 1 : 0;
 }
 
 }  // namespace

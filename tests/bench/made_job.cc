@@ -146,14 +146,25 @@ class RankFile {
 
 }  // namespace
 
-bool Shape::Take(std::string_view option, const char* value) {
-  int64_t* const to = option == "--ranks"         ? &ranks
-                      : option == "--kernels"     ? &kernels
-                      : option == "--collectives" ? &collectives
-                      : option == "--steps"       ? &steps
-                                                  : nullptr;
-  if (to != nullptr) *to = std::atoll(value);
-  return to != nullptr;
+Asked Read(int argc, char** argv, std::string_view bench) {
+  Asked asked;
+  asked.folder = fs::temp_directory_path();
+  Shape& shape = asked.shape;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option == "--gate") asked.gate = true;
+    if (i + 1 >= argc) continue;
+    int64_t* const to = option == "--ranks"         ? &shape.ranks
+                        : option == "--kernels"     ? &shape.kernels
+                        : option == "--collectives" ? &shape.collectives
+                        : option == "--steps"       ? &shape.steps
+                                                    : nullptr;
+    if (to != nullptr) *to = std::strtoll(argv[++i], nullptr, 10);
+    if (option == "--jobs") asked.jobs = static_cast<unsigned>(std::strtoul(argv[++i], nullptr, 10));
+    if (option == "--dir") asked.folder = argv[++i];
+  }
+  asked.folder /= std::string(bench) + "." + std::to_string(getpid());
+  return asked;
 }
 
 fs::path RankFolder(const fs::path& root, int64_t rank) {

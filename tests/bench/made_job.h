@@ -17,9 +17,16 @@ namespace profd::bench {
 struct Shape {
   int64_t ranks = 16, kernels = 200'000, collectives = 510, steps = 10;
   int64_t SlowRank() const { return std::min<int64_t>(5, ranks - 1); }
-  // --ranks N, --kernels N, --collectives N, --steps N
-  bool Take(std::string_view option, const char* value);
 };
+// What a bench was asked for: --ranks N, --kernels N, --collectives N, --steps N, --gate, --jobs N, --dir
+// FOLDER.
+struct Asked {
+  Shape shape;
+  bool gate = false;
+  unsigned jobs = 1;
+  std::filesystem::path folder;  // of this run alone, in FOLDER
+};
+Asked Read(int argc, char** argv, std::string_view bench);
 
 std::filesystem::path RankFolder(const std::filesystem::path& root, int64_t rank);
 // All its ranks, below `folder`.

@@ -39,8 +39,8 @@ constexpr int kFirstFlushMs = 50;
 // Shorter than profd waits for the answer to Stop.
 constexpr int kStopWaitMs = 1800;
 constexpr int kExitWaitMs = 500;
-constexpr int kBeginWaitMs =
-    2000;  // in the middle of it the vendor's destructors would find half of what there is
+// In the middle of a begin the vendor's destructors would find half of what there is.
+constexpr int kBeginWaitMs = 2000;
 // How long the worker waits in one round for room in its lane.
 constexpr int kPatienceMs = 500;
 constexpr int kLastPatienceMs = 300;
