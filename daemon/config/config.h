@@ -25,7 +25,7 @@ struct Config {
     bool spool_first = false;                      // --output is moved to when the session is sealed
     uint64_t move_mb_per_s = 100;                  // 0 = as fast as it goes
     std::string durability = "periodic";           // none periodic slice always
-    uint64_t flush_every_s = 5;                    // periodic
+    uint64_t flush_every_s = 10;                   // periodic
     uint64_t quota_per_user_bytes = 0;             // in the spool; 0 = none
     uint64_t quota_spool_bytes = 0;
     uint64_t keep_free_bytes = 0;  // of a file system; 0 = 1 GiB or 2 % of it, whichever is less
@@ -52,7 +52,7 @@ struct Config {
     std::string library;         // "" = /etc/ascend_install.info, then the loader's path
     std::string toolkit;         // where CANN is; "" = ASCEND_HOME_PATH, then where it usually is
     uint64_t timeout_ms = 5000;  // after which a call counts as stuck
-    uint64_t sweep_ms = 450;     // how often the pump drains every channel
+    uint64_t sweep_ms = 450;     // how often the pump drains a channel; half as often one that samples
     bool pump_per_device = false;
   } driver;
 
