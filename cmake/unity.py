@@ -113,6 +113,12 @@ def read(path):
         return file.read()
 
 
+def from_root(header, folder):
+    """Where a header of ours is that a file of `folder` includes by this name."""
+    beside = os.path.relpath(os.path.join(folder, header), ROOT)
+    return beside if os.path.exists(os.path.join(ROOT, beside)) else header
+
+
 @functools.cache
 def told_by(header):
     """What a header of ours, and those that it includes, name at the level of a namespace: pairs of header and name, or
@@ -123,24 +129,25 @@ def told_by(header):
     text = read(path)
     body = DIRECTIVE.sub('', NOISE.sub('""', text))
     names = {(header, name) for name in found_in(body, 'both')} | other_names(body)
-    return frozenset(names.union(*map(told_by, INCLUDE.findall(text))))
+    return frozenset(names.union(*(told_by(from_root(one, os.path.dirname(path))) for one in INCLUDE.findall(text))))
 
 
-def includes_of(text):
-    """The lines that include something whatever the machine."""
+def includes_of(text, folder):
+    """The lines that include something whatever the machine; headers of ours from the root."""
     found, depth = [], 0
     for line in re.findall(r'^[ \t]*#[ \t]*((?:include|if|endif)[^\n]*)', text, re.M):
         depth += line.startswith('if') - line.startswith('endif')
         if line.startswith('include') and depth == 0:
-            found.append('#' + line)
+            found.append('#' + re.sub('"(.*)"', lambda name: f'"{from_root(name[1], folder)}"', line))
     return found
 
 
 class Source:
     def __init__(self, path):
         text = read(path)
-        self.includes = includes_of(text)
-        self.told = frozenset().union(*map(told_by, INCLUDE.findall(text)))
+        folder = os.path.dirname(path)
+        self.includes = includes_of(text, folder)
+        self.told = frozenset().union(*(told_by(from_root(one, folder)) for one in INCLUDE.findall(text)))
         text = NOISE.sub('""', text)
         self.path = path
         self.bytes = len(text)
