@@ -30,6 +30,7 @@
   VERB(Export)            \
   VERB(Query)             \
   VERB(Sql)               \
+  VERB(Ship)              \
   VERB(Analyze)           \
   VERB(Compare)           \
   VERB(Report)            \

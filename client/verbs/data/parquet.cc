@@ -1,15 +1,13 @@
 #include "client/verbs/data/parquet.h"
 
-#include <fstream>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "client/export/write/output_file.h"
 #include "client/files/temporary_folder.h"
 #include "client/lake/engine.h"
 #include "client/lake/rows.h"
 #include "client/lake/schema.h"
+#include "client/verbs/data/table_file.h"
 #include "client/verbs/lake_work.h"
 #include "client/verbs/recordings.h"
 #include "client/words/text.h"
@@ -30,17 +28,6 @@ Status Check(const ExportArguments& arguments) {
           "--format parquet makes one set of tables of all DIR: say where with --out"};
 }
 
-// The engine writes where nobody else can; only a whole file gets its name, and no link is followed to it.
-Status Take(const std::string& made, const std::string& path) {
-  PROFD_ASSIGN_OR_RETURN(const auto file, OutputFile::CreateNamed(path));
-  std::ifstream from(made, std::ios::binary);
-  std::vector<char> piece(OutputFile::kMaxReserve);
-  while (from.read(piece.data(), static_cast<std::streamsize>(piece.size())), from.gcount() > 0)
-    file->Append({piece.data(), static_cast<size_t>(from.gcount())});
-  if (from.bad() || !from.eof()) return {Code::kInternal, path + ": what the engine wrote cannot be read"};
-  return file->Finish();
-}
-
 }  // namespace
 
 ExitCode ExportParquet(const Context& context, const ExportArguments& arguments, unsigned jobs) {
@@ -59,9 +46,7 @@ ExitCode ExportParquet(const Context& context, const ExportArguments& arguments,
   Status status = lake::FillFrom(**engine, **analysis);
   for (const lake::TableSchema& table : lake::Tables()) {
     const std::string name = std::string(table.name), file = name + ".parquet";
-    const std::string made = folder->path() + "/" + file;
-    if (status.ok()) status = (*engine)->Write(name, made);
-    if (status.ok()) status = Take(made, arguments.out + "/" + file);
+    if (status.ok()) status = WriteTable(**engine, name, *folder, arguments.out + "/" + file);
     if (!status.ok()) return context.Fail(status);
     if (!context.json) context.Print(OneLine(arguments.out + "/" + file) + "\n");
   }

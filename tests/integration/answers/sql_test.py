@@ -273,6 +273,44 @@ class SqlTest(unittest.TestCase):
             self.assertEqual(self.asked_of(query, *outs, outs[0]), self.ask(query), f"{table}: one of them named twice")
             self.assertEqual(self.asked_of(query, *outs, self.export()), self.ask(query), f"{table}: and all of them again")
 
+    def ship(self, *recordings, to, says=None, code=0):
+        result = profctl("ship", *recordings, "--to", to, "--json")
+        self.assertEqual(result.returncode, code, result.stderr)
+        if code != 0:
+            self.assertRegex(result.stderr.splitlines()[-1], says)
+            return []
+        return json.loads(result.stdout)
+
+    def test_nodes_ship_into_one_lake(self):
+        lake = pathlib.Path(tempfile.mkdtemp(prefix="profd-lake-"))
+        self.addCleanup(shutil.rmtree, lake)
+        for node in ("host0", "host1"):
+            recordings = list(self.folder.glob(f"{node}_*"))
+            files = self.ship(*recordings, to=lake)
+            self.assertEqual(len(files), len(recordings) * len(TABLES))
+            for one in files:
+                self.assertRegex(one["file"], rf"^hot/v1/{one['table']}/\d{{8}}T\d{{3}}0/[0-9a-f]/{node}_[0-9a-f]{{8}}_0\.parquet$")
+                self.assertTrue(one["new"] and (lake / one["file"]).is_file(), one)
+        for table in TABLES:
+            query = f"SELECT count(*) AS n, count(DISTINCT rank) AS ranks, count(DISTINCT node) AS nodes FROM {table}"
+            self.assertEqual(self.asked_of(query, lake), self.ask(query), table)
+        before = {path: path.stat().st_mtime_ns for path in lake.rglob("*")}
+        again = self.ship(*self.folder.glob("host*"), to=lake)
+        self.assertFalse(any(one["new"] for one in again))
+        self.assertEqual({path: path.stat().st_mtime_ns for path in lake.rglob("*")}, before, "nothing is written twice")
+
+    def test_ship_refuses(self):
+        lake = pathlib.Path(tempfile.mkdtemp(prefix="profd-lake-"))
+        self.addCleanup(shutil.rmtree, lake)
+        self.ship(self.folder, to=lake / "nowhere", says="there is no such folder: create", code=3)
+        elsewhere = lake / "elsewhere"
+        elsewhere.mkdir()
+        os.chown(elsewhere, 12345, 12345)
+        (lake / "hot").symlink_to(elsewhere)
+        os.chown(lake / "hot", 12345, 12345, follow_symlinks=False)
+        self.ship(next(self.folder.glob("host0_*")), to=lake, says="hot", code=4)
+        self.assertEqual(list(elsewhere.iterdir()), [], "a link of somebody else's leads nowhere")
+
     def test_more_than_memory_has_place_for(self):
         """Sorting 800 MB under a limit of 512 MB; nothing of it is left."""
         query = "SELECT max(length(x)) AS n FROM (SELECT repeat('abcdefghij', 20) || i AS x FROM range(4000000) t(i) ORDER BY hash(i) OFFSET 1)"
@@ -325,6 +363,11 @@ class SessionTest(harness.ProfdTest):
         daemon = self.profd(sim="devices: 2\nchip: 910B\n")
         session = daemon.begin("--devices", "0,1", "--collect", "task,hbm", "--label", "job=llm", "--label", "attempt=3")
         self.kind_has_records(daemon, session, "task")
+        with tempfile.TemporaryDirectory() as lake:
+            running = daemon.ctl("ship", session["session"], "--to", lake)
+            self.assertNotEqual(running.code, 0)
+            self.assertIn("still being recorded", running.err)
+            self.assertEqual(os.listdir(lake), [])
         ended = daemon.end(session["session"])
         (row,) = daemon.ctl("sql", "SELECT *, epoch_ns(\"to\") - epoch_ns(\"from\") AS ns FROM captures", "--json").json
         self.assertEqual((row["user"], row["job"], row["attempt"], row["capture"]), ("root", "llm", 3, session["session"]))
