@@ -187,8 +187,8 @@ class ControlClient::Impl {
       return {code, "profd at " + name + " does not answer in time: run profctl doctor"};
     }
     if (code == Code::kUnimplemented) {
-      return {code, "profd at " + name + " is older than this profctl (" + base::kVersion +
-                        ") and lacks the call: install the same release on both sides"};
+      return {code, "profd at " + name + " lacks the call: it is older than this profctl (" + base::kVersion +
+                        "), or no profd: install the same release on both sides, or check the address"};
     }
     return {code, message};
   }

@@ -166,7 +166,8 @@ base::Result<uint64_t> ParseDurationNs(std::string_view option, std::string_view
   if (!factor && quantity->unit.empty() && quantity->value > 0) {
     return Usage(option, text, "the unit is missing, e.g. " + std::string(text) + "s (ms, s, m, h or d)");
   }
-  if (!factor && !quantity->unit.empty()) return Usage(option, text, "unknown unit: use ms, s, m, h or d");
+  if (!factor && !quantity->unit.empty())
+    return Usage(option, text, "expected one number and one unit, e.g. 90m (ms, s, m, h or d)");
   const double ns = quantity->value * factor.value_or(0);
   if (ns < 1e6 || ns > kMaxDurationNs) return Usage(option, text, "must be between 1ms and 30d");
   return static_cast<uint64_t>(std::llround(ns));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/version.h"
+#include "client/analyze/report/text.h"
 #include "client/words/text.h"
 
 namespace profd::analyze {
@@ -142,6 +143,7 @@ Json SideJson(const Runs& runs, size_t middle) {
           {"ranks", run.job().ranks.size()},
           {"steps", run.context().steps()},
           {"unit", run.job().has_steps ? "step" : "window"},
+          {"simulated", run.job().simulated},
           {"notes", std::move(notes)}};
 }
 
@@ -177,6 +179,9 @@ std::string ComparisonText(const Comparison& comparison, const Runs& base, const
              row.base == row.now ? "" : (", now " + std::to_string(row.now)).c_str(), row.base_compute,
              row.new_compute, row.base_waiting, row.new_waiting);
   }
+  const auto is_simulated = [](const auto& run) { return run->job().simulated; };
+  if (std::ranges::any_of(base, is_simulated) || std::ranges::any_of(now, is_simulated))
+    text += "note: " + std::string(kSimulated) + "\n";
   for (const Runs* runs : {&base, &now}) {
     for (const auto& run : *runs) {
       for (const Note& note : run->job().notes) {

@@ -17,7 +17,8 @@ std::string Title(const Finding& finding);
 std::string Advice(const Finding& finding);
 std::string HowOften(const Job& job, const Finding& finding);
 inline constexpr std::string_view kSimulated =
-    "the devices are simulated: what they do, and what it costs, is made up. Stops of the host are real";
+    "the devices are simulated: what they do, and what anything costs, is made up. That the host stops, and "
+    "where, is real";
 
 // Steps of the program that are not analysed, and why: "first", "unfinished". `first`: as Context::first.
 struct LeftOut {

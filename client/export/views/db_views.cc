@@ -38,6 +38,7 @@ FROM MSTX_EVENTS e LEFT JOIN STRING_IDS m ON m.id = e.message LEFT JOIN STRING_I
       {"steps",
        {"STEP_TIME", "STRING_IDS"},
        R"(SELECT s.id AS step, s.globalTid >> 32 AS pid,
+       nullif(s.deviceId, -1) AS device, -- whose iteration it is; NULL: a step of the program
        s.startNs AS start_ns, -- wall time since 1970
        (s.endNs - s.startNs) / 1e6 AS duration_ms,
        e.value AS edge -- first, last: the recording began or ended there; else NULL

@@ -77,7 +77,10 @@ class LiveLine {
 
 Result<StartOptions> SessionFor(const RecordOptions& options) {
   const bool runs = !options.command.empty();
-  if (runs ? !options.pids.empty() : options.pids.empty() == options.labels.empty()) {
+  if (runs && !options.pids.empty())
+    return Status(Code::kInvalidArgument,
+                  "record: --pid and a program are both given: expected one of the two");
+  if (!runs && options.pids.empty() == options.labels.empty()) {
     return Status(
         Code::kInvalidArgument,
         "record: say what to record, one of --pid N, --label KEY=VALUE (processes with an agent), or "

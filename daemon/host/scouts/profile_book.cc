@@ -295,6 +295,7 @@ void ProfileBook::Map(Member& member, const CodeMapping& mapping) {
 void ProfileBook::TakeSample(PerfRecord record, pid_t pid, pid_t tid, Member& member, uint64_t period,
                              const std::function<uint32_t()>& stack) {
   if (tid == 0) return;
+  if (tid < 0) tid = pid;  // of a thread that is about to end, which has no number any more
   const auto time_ns = LoadAt<uint64_t>(record, Sample::kTimeAt);
   ++samples_;
   if (lines.samples.size() >= kMaxWaitingBytes) {

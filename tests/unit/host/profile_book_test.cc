@@ -71,6 +71,15 @@ TEST_F(ProfileBookTest, SamplesAreThoseOfMembers) {
   EXPECT_EQ(book.lines.lost, 5u);
 }
 
+TEST_F(ProfileBookTest, AThreadThatEndsHasNoNumberAnyMore) {
+  ProfileBook book(ProfileBook::What::kOnCpu);
+  book.TakeIn(self_, "me");
+  Sample(book, self_, -1, 1000, 10);
+  EXPECT_EQ(book.lines.samples, Line(1000, self_, 10));
+  EXPECT_NE(book.lines.names.find("thread " + std::to_string(self_) + ' ' + std::to_string(self_) + ' '),
+            std::string::npos);
+}
+
 TEST_F(ProfileBookTest, AWaitIsFromOneSwitchToTheNext) {
   constexpr uint16_t kOut = PERF_RECORD_MISC_SWITCH_OUT, kPreempted = PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
   ProfileBook book(ProfileBook::What::kOffCpu);
