@@ -52,7 +52,7 @@ struct Config {
     std::string library;         // "" = /etc/ascend_install.info, then the loader's path
     std::string toolkit;         // where CANN is; "" = ASCEND_HOME_PATH, then where it usually is
     uint64_t timeout_ms = 5000;  // after which a call counts as stuck
-    uint64_t sweep_ms = 450;     // how often the pump drains a channel; half as often one that samples
+    uint64_t sweep_ms = 450;     // how often the pump drains every channel
     bool pump_per_device = false;
   } driver;
 

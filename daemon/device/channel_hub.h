@@ -24,8 +24,8 @@ namespace profd::device {
 using Post = std::function<void(std::function<void()>)>;  // runs a closure on ctl
 
 struct HubOptions {
-  uint64_t sweep_ns = 400'000'000;     // how often the pump drains a channel; half as often one that samples
-  uint64_t stop_sweep_ns = 1'000'000;  // while a stop of the device is in progress
+  uint64_t sweep_ns = 400'000'000;             // how often the pump drains every channel, at most
+  uint64_t stop_sweep_ns = 1'000'000;          // while a stop of the device is in progress
   uint64_t driver_timeout_ns = 5'000'000'000;  // after which a channel counts as stuck
   uint64_t stop_timeout_ns = 1'600'000'000;    // the same of a stop; the driver itself waits for 1 s at most
   uint64_t read_timeout_ns = 1'000'000'000;    // after which a device counts as hung and is not read any more

@@ -433,14 +433,13 @@ uint64_t ChannelPump::DueAfter(Channel& channel, Outcome outcome, uint64_t now_n
     case Outcome::kDry:
       break;
   }
-  // What samples delivers as much in each period, and cannot surprise: it is read every other time.
-  const uint64_t sweep_ns = options_.sweep_ns * (channel.source.period_ms != 0 ? 2 : 1);
-  const uint64_t longest_ns = std::min(channel.longest_ns, sweep_ns);
+  const uint64_t longest_ns = std::min(channel.longest_ns, options_.sweep_ns);
   channel.longest_ns = 2 * longest_ns;
   const double fill_ns = static_cast<double>(kEnough) / std::max(channel.rate, 1e-9);
-  if (fill_ns >= static_cast<double>(longest_ns) && longest_ns < sweep_ns) return now_ns + longest_ns;
+  if (fill_ns >= static_cast<double>(longest_ns) && longest_ns < options_.sweep_ns)
+    return now_ns + longest_ns;
   // One beat for all, or a half of it, or a quarter …: one wake-up for all.
-  uint64_t beat_ns = sweep_ns;
+  uint64_t beat_ns = options_.sweep_ns;
   while (static_cast<double>(beat_ns) > fill_ns && beat_ns > 2 * kShortestInterval) beat_ns /= 2;
   return (now_ns / beat_ns + 1) * beat_ns;
 }

@@ -53,7 +53,7 @@ struct ChannelTail {
 class ChannelPump {
  public:
   struct Options {
-    uint64_t sweep_ns = 0;  // between two looks at a channel, at most; twice that at one that samples
+    uint64_t sweep_ns = 0;
     uint64_t stop_sweep_ns = 0;
   };
 

@@ -73,20 +73,14 @@ TEST_F(ChannelPumpTest, TornReadsBecomeWholeRecords) {
   EXPECT_TRUE(writer[1].losses.empty());
 }
 
-TEST_F(ChannelPumpTest, EventsAreReadOnceASweepAndSamplesEveryOther) {
+TEST_F(ChannelPumpTest, WholeSamplesAreReadOnceASweep) {
   FakeWriter writer;
   ChannelPump pump(driver_, options_, "pump", ctl_.Post());
-  Add(pump, {0, 1}, writer, 1, "hbm.data", 0);
-  Add(pump, {0, 2}, writer, 2, "hbm.data", 20);
-  ctl_.RunFor(200 * kMs);
-  const auto reads = [this](uint32_t channel) {
-    return driver_->With(0, channel, [](FakeDriver::Channel& c) { return c.reads; });
-  };
-  // Late wake-ups make it fewer, nothing makes it more.
-  EXPECT_GE(reads(1), 2U);
-  EXPECT_LE(reads(1), 200 / 5 + 2U);
-  EXPECT_GE(reads(2), 2U);
-  EXPECT_LE(reads(2), 200 / 10 + 3U);
+  Add(pump, {0, 1}, writer, 1);
+  ctl_.RunFor(100 * kMs);
+  const uint64_t reads = driver_->With(0, 1, [](FakeDriver::Channel& c) { return c.reads; });
+  EXPECT_GE(reads, 2U);
+  EXPECT_LE(reads, 100 / 5 + 2U);  // late wake-ups make it fewer, nothing makes it more
 }
 
 TEST_F(ChannelPumpTest, AFastChannelIsReadMoreOften) {
