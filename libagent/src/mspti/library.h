@@ -46,6 +46,14 @@ const char* WhyNever();
 bool IsCannLoaded();
 // Finds what reports are taken by without MSPTI. nullptr, or why not. **Thread:** any.
 const char* LoadRouter(Library* library);
+// Whether this process is a child that was forked when CANN had been loaded. **Thread:** any.
+bool IsCannInherited();
+// Handlers of a fork, in the thread that forks. Nobody may be in the loader's list then: its lock would stay
+// taken in the child.
+void BeforeFork();
+void AfterForkInParent();
+// In a child, whoever made it.
+void ResetListAfterFork();
 // Why reports are not taken: there is one receiver, and the library is it from when it is loaded. nullptr: it
 // is not loaded.
 const char* WhyMsptiReceives();
