@@ -470,6 +470,7 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   auto capture = OpenCapture(directory, options.vendor_compatible, result.report);
   if (!capture.ok()) return capture.status();
   result.input_bytes = capture->bytes();
+  result.is_unsealed = capture->manifest && capture->manifest->state != "sealed";
   if (result.input_bytes == 0 && capture->begin_wall_ns() == 0) {
     return Status(Code::kInvalidArgument,
                   directory +
