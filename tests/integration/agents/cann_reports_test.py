@@ -125,6 +125,13 @@ class CannReportsTest(ReportingTest):
                 self.assertFalse(list(self.directory.glob("host/data/*node_basic_info*")))
                 self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
 
+    def test_mspti_leaves_out_parts_that_nobody_named(self):
+        """They come with --task-time, which is on by itself: a line says so, and the exit code stays 0."""
+        self.daemon_of("910B")
+        result = self.msprof("--task-memory=on")
+        self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+        self.assertRegex(result.err, "--task-time: not collected: parts of collectives: MSPTI")
+
     def test_workers_that_are_forked_before_they_load_cann(self):
         """They make no call of the agent's, and what CANN reports of them is recorded."""
         for chip in ("910B", "310P"):
