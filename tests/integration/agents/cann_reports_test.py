@@ -132,6 +132,13 @@ class CannReportsTest(ReportingTest):
         self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
         self.assertRegex(result.err, "--task-time: not collected: parts of collectives: MSPTI")
 
+    def test_options_of_which_nothing_came(self):
+        """A program on one device has no collectives, one on a 310 never."""
+        self.daemon_of("310")
+        result = self.msprof("--ascendcl=on", "--hccl=on", "--msproftx=on")
+        self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+        self.assertIn("--hccl, --msproftx: nothing was recorded: the program reported none of it\n", result.err)
+
     def test_workers_that_are_forked_before_they_load_cann(self):
         """They make no call of the agent's, and what CANN reports of them is recorded."""
         for chip in ("910B", "310P"):
