@@ -181,8 +181,9 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
     if (const format::TaskCounters* counters = batch.CountersOf(*detail)) {
       row.counters = std::make_unique<format::TaskCounters>(*counters);
       if (!context_.vendor_compatible) {
-        // What runs on cores is an operator, whoever launched it; and a 310's counters say how many blocks.
-        row.kind = TaskRow::Kind::kOperator;
+        // What runs on cores is an operator, whoever launched it, if the recording may be of them; and a
+        // 310's counters say how many blocks.
+        if (!context_.facts.tasks_are_others) row.kind = TaskRow::Kind::kOperator;
         if (row.blocks == 0) row.blocks = counters->core[0].blocks;
       }
     }

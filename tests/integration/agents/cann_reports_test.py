@@ -139,6 +139,15 @@ class CannReportsTest(ReportingTest):
         self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
         self.assertIn("--hccl, --msproftx: nothing was recorded: the program reported none of it\n", result.err)
 
+    def test_a_program_without_cann(self):
+        """Tasks of the devices are other programs': they are in task_time, and no operators of this one."""
+        self.daemon_of("910B")
+        result = self.msprof(command=[sys.executable, "-c", WITHOUT_CANN, str(self.folder / "output")])
+        self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+        self.assertIn("note: the program that was recorded did not use CANN: tasks are other programs', and not in op_summary", result.out)
+        self.assertGreater(len(self.table("task_time")), 500)
+        self.assertFalse(list(self.directory.glob("mindstudio_profiler_output/op_summary*")))
+
     def test_workers_that_are_forked_before_they_load_cann(self):
         """They make no call of the agent's, and what CANN reports of them is recorded."""
         for chip in ("910B", "310P"):

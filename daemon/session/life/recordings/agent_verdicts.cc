@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "libagent/abi/words.h"
+
 namespace profd::session {
 
 namespace {
@@ -15,7 +17,7 @@ const agent::Missing* FindMissing(const AgentOutcome& outcome, format::Kind kind
 
 // Nobody can wait for it any more.
 AgentVerdict Pending(const std::string& why, bool over) {
-  if (over) return {Verdict::kSkipped, "never began: " + why, true};
+  if (over) return {Verdict::kSkipped, std::string(abi::kNeverBegan) + why, true};
   return {Verdict::kPending, why};
 }
 
