@@ -36,14 +36,16 @@ KINDS = re.compile(r'\b(?:struct|class|union|enum|concept|using)\s+(?:class\s+|s
 DEFINES_KIND = re.compile(r'(?:template\s*)?(?:struct|class|union|enum)\b[^=(]*$')
 
 
-def found_in(body, every):
-    """Names at the level of a namespace: `every` one, or those in anonymous ones, and static ones elsewhere."""
+def found_in(body, whose):
+    """Names at the level of a namespace: those in anonymous ones, and static ones elsewhere, are its `own`; the others are
+    for `all`; or `both`."""
     found = set()
     scopes = []   # 'named', 'anonymous', 'enum' or 'inside' for each brace that is open
     statement, parentheses = '', 0
 
     def counts(words, level):
-        return every or level == 'anonymous' or re.search(r'\bstatic\b', words)
+        own = level == 'anonymous' or re.search(r'\bstatic\b', words)
+        return whose == 'both' or bool(own) == (whose == 'own')
 
     def take(words, level):
         if not counts(words, level) or re.match(r'(TEST|TEST_F|TEST_P|INSTANTIATE\w*|BENCHMARK\w*)\b', words):
@@ -120,7 +122,7 @@ def told_by(header):
         return frozenset()
     text = read(path)
     body = DIRECTIVE.sub('', NOISE.sub('""', text))
-    names = {(header, name) for name in found_in(body, True)} | other_names(body)
+    names = {(header, name) for name in found_in(body, 'both')} | other_names(body)
     return frozenset(names.union(*map(told_by, INCLUDE.findall(text))))
 
 
@@ -150,9 +152,9 @@ class Source:
         self.own = {match[1] for match in defines}
         body = DIRECTIVE.sub('', text)
         self.names = {match[2] for match in TOKEN.finditer(body) if match[1] not in ('.', '->')} | self.own
-        own = found_in(body, False) - self.own
+        own = found_in(body, 'own') - self.own
         self.own |= own
-        of_others = set(MEMBER.findall(body)) | {name for _, name in self.told}
+        of_others = set(MEMBER.findall(body)) | found_in(body, 'all') | {name for _, name in self.told}
         self.plain = {name for name in own - of_others if re.match(r'k?[A-Z]\w*[a-z]', name)}
         self.used = other_names(body)
 
