@@ -26,6 +26,7 @@
 #include "client/files/own_folder.h"
 #include "client/words/text.h"
 #include "format/decode/catalogue.h"
+#include "libagent/abi/words.h"
 
 namespace profd::client {
 
@@ -83,6 +84,18 @@ class Tee : public format::RowSink, public format::SpanSink, public ProfileSink 
   uint64_t given_ = 0;
 };
 
+// Of a program that was to tell of its kernels, and never loaded what launches them.
+bool LaunchedNothing(const Capture& capture) {
+  if (!capture.manifest) return false;
+  bool any = false;
+  for (const format::ManifestKind& kind : capture.manifest->kinds) {
+    if (kind.kind != kKernels) continue;
+    if (kind.reason != std::string(abi::kNeverBegan) + std::string(abi::kCannIsNotLoaded)) return false;
+    any = true;
+  }
+  return any;
+}
+
 CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted, Report& report) {
   CaptureFacts facts;
   facts.start_ns = capture.begin_wall_ns();
@@ -111,6 +124,10 @@ CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted, Report& repor
       return tells && stream.bytes() > 0;
     });
   }
+  facts.tasks_are_others = LaunchedNothing(capture);
+  if (facts.tasks_are_others && !facts.devices.empty())
+    report.Note(
+        "the program that was recorded did not use CANN: tasks are other programs', and not in op_summary");
   facts.logic_streams = ReadLogicStreams(capture, report);
   facts.groups = capture.groups;
   facts.metadata = MetadataOf(capture, report);
@@ -470,6 +487,7 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   auto capture = OpenCapture(directory, options.vendor_compatible, result.report);
   if (!capture.ok()) return capture.status();
   result.input_bytes = capture->bytes();
+  result.is_unsealed = capture->manifest && capture->manifest->state != "sealed";
   if (result.input_bytes == 0 && capture->begin_wall_ns() == 0) {
     return Status(Code::kInvalidArgument,
                   directory +

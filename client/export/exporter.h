@@ -59,6 +59,7 @@ struct ExportResult {
   Report report;
   uint64_t input_bytes = 0, output_bytes = 0, left_out = 0, duration_ns = 0;
   bool is_repaired = false;  // what could not be used is no fault of this export
+  bool is_unsealed = false;  // profd records still, or was killed
   // Nothing in there is of the time, devices and kinds that were asked for: why. No file was made then.
   std::string nothing;
 };

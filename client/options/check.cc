@@ -353,7 +353,10 @@ Wishes WishesOf(const Given& asked, Chips chips) {
     const auto found = given.find(option.name);
     if (found == given.end() || !IsOn(found->second)) continue;
     for (const LeftOut& part : option.left_out) {
-      if ((!part.by_mspti || !reports) && HasWord(part.words, found->second))
+      if (part.by_mspti && reports) continue;
+      if (part.of_msprof && !given.contains(kWholeLine)) continue;
+      if (!part.told_by.empty() && IsGiven(given, part.told_by)) continue;
+      if (HasWord(part.words, found->second))
         wishes.remarks.push_back({&option, "not collected: " + std::string(part.because), true});
     }
     const bool missing = option.standing == Standing::kMissing || option.standing == Standing::kImpossible;

@@ -81,6 +81,8 @@ struct LeftOut {
   std::string_view words;
   bool by_mspti;  // only where MSPTI tells of kernels
   std::string_view because;
+  bool of_msprof = false;         // only where the whole line is msprof's
+  std::string_view told_by = {};  // "hccl=on": not where this is given, which says the same
 };
 
 struct Option {

@@ -42,11 +42,12 @@ constexpr std::string_view kCallsByReports =
     "recorded by the agent in the process as CANN reports it, in the vendor's files: with ascendcl the calls "
     "of AscendCL and of operators, with runtime-api those of the runtime. Where MSPTI receives the reports "
     "(task-memory, or libmspti.so in LD_PRELOAD) they are MSPTI's, with its fields";
-constexpr LeftOut kLeftOutOfCollectives[] = {
-    {"on", true,
-     "parts of collectives: MSPTI, which is in the process, receives what CANN reports and drops them; whole "
-     "collectives are. Leave out --task-memory=on, and libmspti.so in LD_PRELOAD"}};
+constexpr std::string_view kPartsByMspti =
+    "parts of collectives: MSPTI, which is in the process, receives what CANN reports and drops them; whole "
+    "collectives are. Leave out --task-memory=on, and libmspti.so in LD_PRELOAD";
+constexpr LeftOut kLeftOutOfCollectives[] = {{"on", true, kPartsByMspti}};
 constexpr LeftOut kLeftOutOfTasks[] = {
+    {"on l1 l2 l3", true, kPartsByMspti, true, "hccl=on"},
     {"l2 l3", true,
      "attributes of operators: MSPTI, which is in the process, receives what CANN reports and drops them; "
      "the rest is. Leave out --task-memory=on, and libmspti.so in LD_PRELOAD"},

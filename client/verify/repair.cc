@@ -85,4 +85,10 @@ Result<mend::Mended> Repair(const std::string& directory) {
   return mended;
 }
 
+std::string WhyUnsealed(const std::string& directory) {
+  return mend::IsWrittenByAnother(CaptureName(directory))
+             ? "it is still being recorded: this is what there is so far"
+             : "the recording was cut off: profd ended before it had sealed it; profctl repair seals it";
+}
+
 }  // namespace profd::client

@@ -14,4 +14,7 @@ namespace profd::client {
 // it, or somebody reads it.
 base::Result<mend::Mended> Repair(const std::string& directory);
 
+// What became of a directory of profd's that is not sealed, for people.
+std::string WhyUnsealed(const std::string& directory);
+
 }  // namespace profd::client

@@ -104,7 +104,8 @@ base::Result<Granted> AddWishes(const options::Given& given, const std::set<std:
   Granted granted;
   for (const Remark& remark : wishes.remarks) {
     granted.remarks.push_back(Line(*remark.option, remark.text));
-    granted.unmet = granted.unmet || remark.unmet;
+    const bool is_given = !defaults.contains(std::string(remark.option->name));
+    granted.unmet = granted.unmet || (remark.unmet && is_given);
   }
   const std::vector<const v1::Device*> devices = Selected(node, *spec);
   std::map<const options::Option*, std::string> absent;  // options without a kind so far, and why

@@ -35,8 +35,10 @@ constexpr int kBlindMs = 1000;
 constexpr int kResourceExhausted = 8;  // gRPC: no room for us now
 constexpr uint64_t kSettledNs = 5'000'000'000;
 constexpr size_t kStackBytes = 256U << 10;
+constexpr int kGraceMs = 1000;  // of a child that may be gone in a moment
 
 std::atomic<bool> g_started;
+std::atomic<bool> g_follows;
 
 // Written before the thread starts: the absolute path of the socket, how long to rest first.
 char g_socket[108];
@@ -181,8 +183,19 @@ void Rest() {
   }
 }
 
+// What makes no call of ours would never be recorded. One whose parent had CANN has nothing to load.
+void StartInChild() {
+  const int before = errno;
+  if (g_follows.load() && !mspti::IsCannInherited() && PrepareProcess()) StartAttachThread(kGraceMs);
+  errno = before;
+}
+
 void* Run(void*) {
   ::prctl(PR_SET_NAME, "profd-agent");
+  // Not earlier: an allocator of the program's registers with its first allocation, before this thread, and
+  // has to be usable in the child when the thread there is made.
+  static std::atomic<bool> registered;
+  if (!registered.exchange(true)) ::pthread_atfork(nullptr, nullptr, StartInChild);
   Rest();
   Attend();
   for (const OwnFdName name : {kInotifyFd, kStreamFd, kDoorFd}) Own(name).Close();
@@ -200,16 +213,18 @@ void StartAttachThread(int grace_ms) {
   StartQuietThread(Run, kStackBytes);
 }
 
+void FollowChildren(bool follow) { g_follows.store(follow); }
+
 void ResetAttachAfterFork() { g_started.store(false); }
 
 // A linked or imported agent does nothing here; a preloaded one has no first call to wait for. Whoever starts
 // a program to have it recorded names itself: that program, and none of its children, is not rested.
 __attribute__((constructor)) static void Preloaded() {
-  constexpr int kGraceMs = 1000;
   const char* preload = ::getenv("LD_PRELOAD");
   if (preload == nullptr || strstr(preload, "libprofd_agent.so") == nullptr || !PrepareProcess()) return;
   const char* launcher = ::getenv("PROFD_AGENT_LAUNCHER");
   const bool is_wanted = launcher != nullptr && strtol(launcher, nullptr, 10) == ::getppid();
+  FollowChildren(is_wanted);  // until it is told what is recorded
   StartAttachThread(is_wanted ? 0 : kGraceMs);
 }
 

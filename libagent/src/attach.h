@@ -7,6 +7,10 @@ namespace profd::agent {
 // **Thread:** any, in a prepared process.
 void StartAttachThread(int grace_ms);
 
+// Whether children that are forked from now on start an agent by themselves, in case they load what this
+// process waits for. **Thread:** any.
+void FollowChildren(bool follow);
+
 void ResetAttachAfterFork();
 
 }  // namespace profd::agent

@@ -15,6 +15,7 @@
 
 #include "libagent/src/attach.h"
 #include "libagent/src/emitter.h"
+#include "libagent/src/mspti/library.h"
 #include "libagent/src/mspti/source.h"
 #include "libagent/src/steps.h"
 #include "libagent/src/tables/latch.h"
@@ -291,7 +292,9 @@ bool PrepareProcess() {
   } else if (g_mapping.load() != nullptr) {
     DropInherited();  // a raw clone, which runs no fork handlers
   }
-  if (!g_handler_installed.exchange(true)) ::pthread_atfork(nullptr, nullptr, AfterForkInChild);
+  if (!g_handler_installed.exchange(true)) {
+    ::pthread_atfork(mspti::BeforeFork, mspti::AfterForkInParent, AfterForkInChild);
+  }
   const Latched latched(process->latch);
   if (!latched) return false;
   if (process->alive.load(std::memory_order_relaxed) != 0) return true;

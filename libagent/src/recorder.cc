@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "libagent/abi/record.h"
 #include "libagent/link/messages.h"
+#include "libagent/src/attach.h"
 #include "libagent/src/facts.h"
 #include "libagent/src/mspti/library.h"
 #include "libagent/src/tables/domains.h"
@@ -183,13 +184,13 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   mspti::MissingKinds missing;
   if (arm.announce && (kinds & mspti::kRecordKinds) != 0) {
     missing = {{{mspti::kRecordKinds, mspti::IsCannLoaded() ? kAnnounced : mspti::kNotYet, true}}, 1};
-    waits_for_cann_ = true;
+    WaitForCann(true);
   } else {
     const mspti::Begun begun = mspti::Start(kinds, FromOf(arm), kArmWaitMs, &missing);
     if (begun == mspti::Begun::kRefused && (kinds & ~(mspti::kRecordKinds | Bit(abi::kDeviceMark))) == 0)
       return Acknowledge(id, kPrecondition, missing, 0);
     if (begun == mspti::Begun::kStarting) mspti::Stop();  // it is begun anew when the loader is free
-    waits_for_cann_ = begun == mspti::Begun::kStarting || begun == mspti::Begun::kLater;
+    WaitForCann(begun == mspti::Begun::kStarting || begun == mspti::Begun::kLater);
   }
   looked_at_ns_ = 0;
   absent_ns_ = base::RawNs();
@@ -242,7 +243,7 @@ void Recorder::AddKinds(uint64_t id, const profd_v1_AddKinds& add) {
     case mspti::Begun::kRefused:
       return Acknowledge(id, kPrecondition, missing, 0);
     case mspti::Begun::kLater:
-      waits_for_cann_ = true;
+      WaitForCann(true);
       return Acknowledge(id, kOk, missing, NowTicks());
     case mspti::Begun::kStarting:
       adding_id_ = id;
@@ -258,6 +259,12 @@ void Recorder::FinishAdding() {
   adding_id_ = 0;
 }
 
+// A child may load it as well as this process.
+void Recorder::WaitForCann(bool wait) {
+  waits_for_cann_ = wait;
+  FollowChildren(wait);
+}
+
 // What the kinds wait for has come: profd is told, and says when they may begin.
 void Recorder::LookForLibraries() {
   if (!waits_for_cann_ || base::RawNs() - looked_at_ns_ < kLookEveryNs) return;
@@ -266,7 +273,7 @@ void Recorder::LookForLibraries() {
     absent_ns_ = looked_at_ns_;
     return;
   }
-  waits_for_cann_ = false;
+  WaitForCann(false);
   if (!Describe()) broken_ = true;
 }
 
@@ -295,7 +302,7 @@ void Recorder::Stop(uint64_t id) {
 // The threads of the program stop at once; what the device runtime still has to say of the time before is
 // recorded.
 bool Recorder::EndReports() {
-  waits_for_cann_ = false;
+  WaitForCann(false);
   if (adding_id_ != 0) Acknowledge(std::exchange(adding_id_, 0), kCancelled, "stopped before it began", 0);
   Pause();
   return mspti::Stop();

@@ -44,6 +44,7 @@ class Recorder {
   void FinishAdding();
   void Stop(uint64_t id);
   bool EndReports();
+  void WaitForCann(bool wait);
   void LookForLibraries();
   // How long it is that the kinds could have been there, at most.
   uint64_t MissedNs() const;

@@ -78,6 +78,7 @@ void CsvCores::Write(CsvFile* csv, const format::SideFacts* side, const format::
       const size_t times = std::ranges::count(metrics_[vector], true, &CoreMetric::is_pipe);
       const bool zeros = vendor_compatible_ && Counted(side, counters, !vector) != nullptr;
       for (size_t i = 2 + times + metrics_[vector].size(); i > 0; --i) zeros ? csv->Int(0) : csv->Na();
+      if (!vector && zeros) cube_cycles = 0;
       continue;
     }
     const auto cycles = static_cast<double>(core->cycles);
@@ -101,7 +102,8 @@ void CsvCores::WriteOne(CsvFile* csv, const format::SideFacts* side, const forma
   const bool vector = counters != nullptr && !counters->core[0].counted;
   const format::TaskCounters::Core* const core = Counted(side, counters, vector);
   const double cycles = core == nullptr ? format::kNoValue : static_cast<double>(core->cycles);
-  const double busy_us = core == nullptr ? format::kNoValue : CoreBusyUs(*core, *side, vector, blocks);
+  double busy_us = core == nullptr ? format::kNoValue : CoreBusyUs(*core, *side, vector, blocks);
+  if (vendor_compatible_ && core != nullptr && std::isnan(busy_us)) busy_us = 0;
   Number(csv, busy_us, 3);
   core == nullptr ? csv->Na() : csv->Int(core->cycles);
   for (const CoreMetric& column : metrics_[0]) {

@@ -18,7 +18,8 @@ class CsvCores {
   void Find(const CaptureFacts& facts, bool vendor_compatible);
   // ",aicore_time(us),…"; "" where nothing was counted.
   std::string Header() const;
-  // As many cells. `side` and `counters` may be nullptr; `blocks` of the task, which took `us`.
+  // As many cells. `side` and `counters` may be nullptr; `blocks` of the task, which took `us`. 0 where they
+  // are not known: then the vendor's have no time of the cores, which is 0.
   void Write(CsvFile* csv, const format::SideFacts* side, const format::TaskCounters* counters,
              uint32_t blocks, double us) const;
 

@@ -181,8 +181,9 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
     if (const format::TaskCounters* counters = batch.CountersOf(*detail)) {
       row.counters = std::make_unique<format::TaskCounters>(*counters);
       if (!context_.vendor_compatible) {
-        // What runs on cores is an operator, whoever launched it; and a 310's counters say how many blocks.
-        row.kind = TaskRow::Kind::kOperator;
+        // What runs on cores is an operator, whoever launched it, if the recording may be of them; and a
+        // 310's counters say how many blocks.
+        if (!context_.facts.tasks_are_others) row.kind = TaskRow::Kind::kOperator;
         if (row.blocks == 0) row.blocks = counters->core[0].blocks;
       }
     }
@@ -303,7 +304,10 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
     shape == 0 && !has_infos_ ? csv->Text("") : Cell(csv, shape);  // analysers take N/A for a shape
   }
   if (stars) row.context == format::kNoId ? csv->Na() : csv->Int(row.context);
-  cores_.Write(csv, context_.facts.Device(row.device), row.counters.get(), row.blocks,
+  // The vendor's divides by what operators say of it (mscalculate/aic/pmu_calculator.py), so at level l0 by
+  // nothing.
+  const bool counts_blocks = row.op_task_type != 0 || !context_.vendor_compatible;
+  cores_.Write(csv, context_.facts.Device(row.device), row.counters.get(), counts_blocks ? row.blocks : 0,
                Microseconds(row.end_ns - row.begin_ns));
   csv->End();
 }

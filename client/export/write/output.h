@@ -26,6 +26,7 @@ struct CaptureFacts {
   std::vector<std::string> kinds;     // of any device's files that the vendor reads and that are not empty
   bool tells_of_tasks = false;        // has rows that name the operator of a task
   bool knows_operators = false;       // the host tells of their states and shapes
+  bool tasks_are_others = false;      // the program that was recorded could launch none
   std::map<std::string, std::set<int64_t>> groups;  // ranks by group of collectives
   bool has_all_ranks = false;                       // of the job
   std::map<uint32_t, uint32_t> logic_streams;  // streams that are one to the framework: its number of them

@@ -285,7 +285,9 @@ ExitCode Run(const Context& context, const RecordOptions& options) {
     // What was found goes before how it was recorded.
     result = answer == ExitCode::kFindings ? answer : First(result, answer);
   }
-  return program ? First(result, Conclude(context, *program, !was_recorded)) : result;
+  // Whoever hears of profd no more still has a job that runs.
+  const bool is_detached = !was_recorded && result == ExitCode::kOk;
+  return program ? First(result, Conclude(context, *program, is_detached)) : result;
 }
 
 Action Define(cli::Arguments arguments) {

@@ -25,6 +25,7 @@
 #include "client/verbs/data/parquet.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
+#include "client/verify/repair.h"
 #include "client/words/args.h"
 #include "client/words/jobs.h"
 #include "client/words/text.h"
@@ -222,11 +223,12 @@ void PrintResult(const Context& context, const ExportResult& result) {
   const std::string but = unread == 0 ? ""
                                       : " but for " + std::to_string(unread) +
                                             (unread == 1 ? " file that is" : " files that are") + " not read";
+  const std::string end = result.is_unsealed ? ", all of a recording that is not sealed" : ", complete";
   context.Print(OneLine(directory + ": " + std::to_string(result.report.records()) + " records, " +
                         FormatBytes(static_cast<double>(result.input_bytes)) + " in, " +
                         FormatBytes(static_cast<double>(result.output_bytes)) + " out, " +
                         FormatDuration(result.duration_ns) +
-                        (whole                ? ", complete" + but
+                        (whole                ? end + but
                          : result.is_repaired ? ", repaired"
                                               : ", NOT complete")) +
                 "\n");
@@ -465,6 +467,7 @@ ExitCode RunExport(const Context& context, const ExportArguments& given) {
       continue;
     }
     results.push_back(std::move(*job.result).value());
+    if (results.back().is_unsealed) results.back().report.Note(WhyUnsealed(results.back().directory));
   }
   if (arguments.per_device && !progress.cancelled) {
     const ExitCode analyzed =

@@ -11,6 +11,7 @@
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
 #include "client/verify/perturbations.h"
+#include "client/verify/repair.h"
 #include "client/words/text.h"
 #include "format/directory/simulated.h"
 
@@ -162,6 +163,8 @@ void PrintInventory(const Context& context, const Inventory& inventory) {
   line = OneLine(line + ", " + FormatBytes(static_cast<double>(capture.bytes())));
   context.Print(Wrapped(line, look.columns) + "\n");
   if (capture.manifest) context.Print(Versions(*capture.manifest));
+  if (capture.manifest && capture.manifest->state != "sealed")
+    context.Print("not sealed: " + WhyUnsealed(capture.path) + "\n");
   for (const std::string& table : {Devices(inventory, look), Kinds(inventory, look)}) {
     if (!table.empty()) context.Print("\n" + table);
   }

@@ -27,6 +27,7 @@
 #include "client/verbs/vendor_options.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
+#include "client/words/text.h"
 #include "client/words/vendor_words.h"
 #include "remote/clock_labels.h"
 
@@ -157,18 +158,35 @@ std::string LostText(const v1::SessionInfo& info) {
   return base::Joined(kinds, ", ");
 }
 
+// Of a session whose profd is heard of no more: where its data lie, and what can be done with them.
+Status Unheard(const Context& context, const Status& status, const v1::SessionInfo& latest) {
+  if (status.code() != Code::kUnavailable || !context.host.empty() || latest.directories().empty())
+    return status;
+  std::vector<std::string> directories;
+  for (const std::string& directory : latest.directories()) directories.push_back(OneLine(directory));
+  const std::string names = base::Joined(directories, " ");
+  return {status.code(), status.message() + "; session " + latest.session() + " is recorded up to here in " +
+                             names + ": profctl repair " + names +
+                             " seals it if profd has ended, profctl "
+                             "export and analyze read it"};
+}
+
 ExitCode Wait(const Context& context, const v1::SessionSpec& spec, const std::string& session,
               const StartOptions& options, ControlClient& control, const Interruption& interruption,
               v1::SessionInfo* result) {
   Progress progress(options.progress);
-  const Result<v1::SessionInfo> last = control.Watch(
-      session, kProgressPeriodMs, [&progress](const v1::SessionInfo& info) { progress.Show(info); });
+  v1::SessionInfo latest;
+  const Result<v1::SessionInfo> last =
+      control.Watch(session, kProgressPeriodMs, [&progress, &latest](const v1::SessionInfo& info) {
+        latest = info;
+        progress.Show(info);
+      });
   progress.Clear();
   if (!last.ok() && interruption.detached()) {
     std::fprintf(stderr, "profctl: detached; see profctl status %s\n", session.c_str());
     return ExitCode::kOk;
   }
-  if (!last.ok()) return context.Fail(last.status());
+  if (!last.ok()) return context.Fail(Unheard(context, last.status(), latest));
   Show(context, *last, true, result);
   const ExitCode code = SessionResult(spec, *last, MostLossOf(options).value());
   if (last->lost() > 0 && code != ExitCode::kPartialLoss)

@@ -113,6 +113,27 @@ bool TellSkipped(const Context& context, const Given& asked, const Given& given,
   return unmet;
 }
 
+// Of which options that somebody gave nothing came, though all of their kinds were recorded.
+void TellEmpty(const Context& context, const Given& asked, const Given& given,
+               const v1::SessionInfo& session) {
+  std::map<std::string_view, uint64_t> records_of;
+  std::set<std::string_view> others;  // with kinds that were not recorded, or are not of the process
+  for (const options::Wish& wish : options::WishesOf(given, options::kNoChip).kinds) {
+    for (const v1::KindState& kind : session.kinds()) {
+      if (kind.kind() != wish.kind) continue;
+      records_of[wish.option->name] += kind.records();
+      if (kind.verdict() != v1::VERDICT_STARTED || !kind.unit().starts_with("pid:"))
+        others.insert(wish.option->name);
+    }
+  }
+  std::string names;
+  for (const auto& [name, records] : records_of) {
+    if (records == 0 && !others.contains(name) && asked.contains(name))
+      names += (names.empty() ? "--" : ", --") + std::string(name);
+  }
+  if (!names.empty()) context.Note(names + ": nothing was recorded: the program reported none of it");
+}
+
 // Starts and stops by words on the standard input, until the processes have ended. Each of them has a session
 // of its own.
 class Dialogue {
@@ -314,6 +335,7 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
     return status != 0 ? static_cast<ExitCode>(status) : waited ? ExitCode::kOk : code;
   }
   const bool unmet = TellSkipped(context, line.given, given, session);
+  TellEmpty(context, line.given, given, session);
   const ExitCode concluded =
       Conclude(context, given, session, code == ExitCode::kOk && unmet ? ExitCode::kPartlyStarted : code);
   return status != 0 ? static_cast<ExitCode>(status) : concluded;

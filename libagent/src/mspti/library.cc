@@ -5,8 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "libagent/src/facts.h"
 #include "libagent/src/process.h"
+#include "libagent/src/tables/latch.h"
 #include "libagent/src/tables/libc.h"
 
 namespace profd::agent::mspti {
@@ -66,8 +69,14 @@ int NoteLoaded(dl_phdr_info* info, size_t, void* user) {
   return 0;
 }
 
-// Read again when it has changed.
-const Listed& LookAtList() {
+Latch g_looking;                     // while the list is read
+std::atomic<int32_t> g_fork_holds;   // the thread that holds it for its fork
+std::atomic<int> g_forking;          // threads that are about to
+std::atomic<bool> g_loaded_at_fork;  // CANN, when the last one was
+std::atomic<bool> g_inherited;
+
+// Needs g_looking, to be its only reader. Read again when it has changed.
+const Listed& ReadList() {
   static Listed listed;
   uint64_t changes = 0;
   ::dl_iterate_phdr(CountChanges, &changes);
@@ -76,6 +85,17 @@ const Listed& LookAtList() {
     ::dl_iterate_phdr(NoteLoaded, &listed);
   }
   return listed;
+}
+
+Listed ReadWholeList() {
+  Listed listed;
+  ::dl_iterate_phdr(NoteLoaded, &listed);
+  return listed;
+}
+
+Listed LookAtList() {
+  const Latched latched(g_looking);
+  return latched ? ReadList() : ReadWholeList();
 }
 
 template <typename F>
@@ -88,10 +108,36 @@ bool Find(void* library, const char* name, F* function) {
 
 const char* WhyNever() {
   if (dlopen == nullptr || dlsym == nullptr || pthread_create == nullptr) return kCannotLoad;
-  return IsForkedChild() ? "CANN and MSPTI do not work in a forked child" : nullptr;
+  return IsCannInherited() ? "CANN and MSPTI do not work in a forked child" : nullptr;
 }
 
 bool IsCannLoaded() { return LookAtList().router; }
+
+bool IsCannInherited() { return g_inherited.load(std::memory_order_relaxed); }
+
+void BeforeFork() {
+  g_forking.fetch_add(1);
+  if (g_looking.TryLock()) {
+    g_fork_holds.store(ThreadId());
+    g_loaded_at_fork.store(ReadList().router);
+  } else {
+    g_loaded_at_fork.store(ReadWholeList().router);
+  }
+}
+
+void AfterForkInParent() {
+  g_forking.fetch_sub(1);
+  int32_t self = ThreadId();
+  if (g_fork_holds.compare_exchange_strong(self, 0)) g_looking.Unlock();
+}
+
+void ResetListAfterFork() {
+  g_looking.Reset();
+  g_fork_holds.store(0);
+  // A raw clone has run no handler; it is found out as late as it makes a call.
+  const bool loaded = g_forking.exchange(0) > 0 ? g_loaded_at_fork.load() : IsCannLoaded();
+  g_inherited.store(loaded, std::memory_order_relaxed);
+}
 
 const char* LoadRouter(Library* library) {
   if (const char* why = WhyNever()) return why;
@@ -108,9 +154,7 @@ const char* LoadRouter(Library* library) {
 }
 
 const char* WhyMsptiReceives() {
-  Listed listed;
-  ::dl_iterate_phdr(NoteLoaded, &listed);
-  if (!listed.library) return nullptr;
+  if (!LookAtList().library) return nullptr;
   return IsPreloaded()
              ? "MSPTI is loaded in this process and receives what CANN reports: start it without "
                "LD_PRELOAD=libmspti.so"
@@ -162,7 +206,7 @@ bool IsPreloaded() {
 
 Outlook OutlookFor(bool needs_preload) {
   if (const char* why = WhyNever()) return {false, false, why};
-  const Listed& listed = LookAtList();
+  const Listed listed = LookAtList();
   if (!listed.router) return {true, true, kNotYet};
   if (!listed.library && !IsInstalled()) return {false, false, kMissing};
   if (needs_preload && !IsPreloaded()) return {false, false, kNeedsPreload};
@@ -171,7 +215,7 @@ Outlook OutlookFor(bool needs_preload) {
 
 Outlook OutlookForReports() {
   if (const char* why = WhyNever()) return {false, false, why};
-  const Listed& listed = LookAtList();
+  const Listed listed = LookAtList();
   if (listed.library) return {false, false, WhyMsptiReceives()};
   if (!listed.router) return {true, true, kNotYet};
   return {true, false, ""};

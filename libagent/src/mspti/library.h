@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "libagent/abi/words.h"
+
 namespace profd::agent::mspti {
 
 using RequestFn = void (*)(uint8_t** buffer, size_t* size, size_t* max_records);
@@ -34,7 +36,7 @@ struct Library {
 };
 
 // Why the kinds wait, while IsCannLoaded() does not hold.
-inline constexpr char kNotYet[] = "CANN is not loaded yet";
+inline constexpr const char* kNotYet = abi::kCannIsNotLoaded.data();
 // Why memory kinds are missing in a program that the library was loaded into later; before a recording as in
 // it.
 inline constexpr char kNeedsPreload[] = "needs a start with LD_PRELOAD=libmspti.so";
@@ -44,6 +46,14 @@ const char* WhyNever();
 // list, which waits for nobody and costs next to nothing while nothing is loaded. **Thread:** the attach
 // thread.
 bool IsCannLoaded();
+// Whether this process is a child that was forked when CANN had been loaded. **Thread:** any.
+bool IsCannInherited();
+// Handlers of a fork, in the thread that forks. Nobody may be in the loader's list then: its lock would stay
+// taken in the child.
+void BeforeFork();
+void AfterForkInParent();
+// In a child, whoever made it.
+void ResetListAfterFork();
 // Finds what reports are taken by without MSPTI. nullptr, or why not. **Thread:** any.
 const char* LoadRouter(Library* library);
 // Why reports are not taken: there is one receiver, and the library is it from when it is loaded. nullptr: it

@@ -421,6 +421,9 @@ const char* WhyHasEnded() { return g_handed_over.load(std::memory_order_relaxed)
 bool HasJustEnded() { return g_untold.exchange(false, std::memory_order_acquire); }
 
 void ResetAfterFork() {
+  ResetListAfterFork();
+  g_exit_watched.store(false, std::memory_order_relaxed);
+  g_exit_handler.store(false, std::memory_order_relaxed);
   g_state.store(kIdle, std::memory_order_relaxed);
   ResetPoolAfterFork();
 }

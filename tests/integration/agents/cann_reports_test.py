@@ -14,7 +14,7 @@ import unittest
 
 import harness
 import own_folder
-from cann_reports import LOADS_BOTH, LOADS_MSPTI, WHILE_ASKED, ReportingTest
+from cann_reports import FORKS, LOADS_BOTH, LOADS_MSPTI, WHILE_ASKED, WITHOUT_CANN, ReportingTest
 from harness import OK, PARTIAL_LOSS, PARTLY_STARTED, USAGE
 
 
@@ -123,6 +123,49 @@ class CannReportsTest(ReportingTest):
                 self.assertEqual(kinds["agent-kernel"]["verdict"], "started", kinds)
                 self.assertEqual("agent-memory" in kinds, bool(options))
                 self.assertFalse(list(self.directory.glob("host/data/*node_basic_info*")))
+                self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
+
+    def test_mspti_leaves_out_parts_that_nobody_named(self):
+        """They come with --task-time, which is on by itself: a line says so, and the exit code stays 0."""
+        self.daemon_of("910B")
+        result = self.msprof("--task-memory=on")
+        self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+        self.assertRegex(result.err, "--task-time: not collected: parts of collectives: MSPTI")
+
+    def test_options_of_which_nothing_came(self):
+        """A program on one device has no collectives, one on a 310 never."""
+        self.daemon_of("310")
+        result = self.msprof("--ascendcl=on", "--hccl=on", "--msproftx=on")
+        self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+        self.assertIn("--hccl, --msproftx: nothing was recorded: the program reported none of it\n", result.err)
+
+    def test_a_program_without_cann(self):
+        """Tasks of the devices are other programs': they are in task_time, and no operators of this one."""
+        self.daemon_of("910B")
+        result = self.msprof(command=[sys.executable, "-c", WITHOUT_CANN, str(self.folder / "output")])
+        self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+        self.assertIn("note: the program that was recorded did not use CANN: tasks are other programs', and not in op_summary", result.out)
+        self.assertGreater(len(self.table("task_time")), 500)
+        self.assertFalse(list(self.directory.glob("mindstudio_profiler_output/op_summary*")))
+
+    def test_workers_that_are_forked_before_they_load_cann(self):
+        """They make no call of the agent's, and what CANN reports of them is recorded."""
+        for chip in ("910B", "310P"):
+            with self.subTest(chip=chip):
+                daemon = self.daemon_of(chip)
+                result = self.msprof("--ascendcl=on", command=[sys.executable, "-c", FORKS, str(self.folder / "output")])
+                self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+                self.assertNotIn("never began", result.err)
+                manifest = own_folder.manifest(self.directory)
+                kinds = {kind["kind"]: kind for kind in manifest["kinds"]}
+                self.assertGreater(kinds["agent-kernel"]["records"], 0)
+                workers = {agent["pid"] for agent in manifest["agents"] if agent["pid"] != agent["target"]}
+                self.assertEqual(len(workers), 2, manifest["agents"])
+                [database] = self.directory.glob("msprof_*.db")
+                with contextlib.closing(sqlite3.connect(database)) as tables:
+                    recorded = {pid for (pid,) in tables.execute("SELECT DISTINCT globalTid >> 32 FROM CANN_API")}
+                self.assertLessEqual(workers, recorded)
+                self.assertIn("MatMul", {row["OP Type"] for row in self.table("op_statistic")})
                 self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
 
     def test_programs_that_end_while_mspti_begins(self):

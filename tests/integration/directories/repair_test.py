@@ -4,13 +4,14 @@ import os
 import pathlib
 import shutil
 import struct
+import subprocess
 import tempfile
 import unittest
 
 import harness
 import own_folder
 import prof_reader
-from harness import BUSY, FAILED, OK, PARTIAL_LOSS, PERMISSION, USAGE
+from harness import BUSY, FAILED, OK, PARTIAL_LOSS, PERMISSION, UNAVAILABLE, USAGE
 
 
 class RepairTest(harness.ProfdTest):
@@ -86,6 +87,31 @@ class RepairTest(harness.ProfdTest):
         said = self.daemon.ctl("repair", directory, "--json").json
         self.assertEqual(said, {"ok": True, "directories": [{"directory": str(directory), "repaired": False, "cut_bytes": 0,
                                                              "remarks": []}]})
+
+    def test_who_waits_for_a_profd_that_is_killed(self):
+        """Is told where the data lie and what to do; the program runs on, and what is exported says that it was cut off."""
+        for verb in (("msprof", "--output={}"), ("record", "--output", "{}", "--")):
+            with self.subTest(verb=verb[0]):
+                self.daemon = self.profd()
+                output, go_on = self.top / verb[0], self.top / f"{verb[0]}.go"
+                output.mkdir()
+                program = ["sh", "-c", 'while [ ! -e "$0" ]; do sleep 0.05; done; : > "$0.over"', str(go_on)]
+                waits = subprocess.Popen([str(harness.RUN), *(word.format(output) for word in verb), *program], text=True,
+                                         env=self.daemon.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                self.ends_with_the_test(waits)
+                harness.wait_until(lambda: any(one["bytes"] > 5_000 for one in self.daemon.ctl("list", "--json").json["sessions"]), "data")
+                self.daemon.kill()
+                told = next(line for line in waits.stderr if "lost the connection" in line)
+                [directory] = output.glob("PROF_*")
+                self.assertIn(f" is recorded up to here in {directory}: profctl repair {directory} seals it", told)
+                go_on.touch()
+                self.assertEqual(waits.wait(harness.PATIENCE_S), UNAVAILABLE)
+                self.assertTrue(go_on.with_suffix(".go.over").exists(), "the program was ended")
+                for done in (self.daemon.ctl("export", directory, "--format", "csv"), self.daemon.ctl("query", directory)):
+                    self.assertIn("the recording was cut off: profd ended before it had sealed it; profctl repair seals it", done.out)
+                    self.assertNotIn(", complete", done.out)
+                self.assertIn(self.repair(directory).code, (OK, PARTIAL_LOSS))
+                self.assertNotIn("cut off", self.daemon.ctl("export", directory, "--format", "csv").out)
 
     def test_not_while_it_is_written(self):
         session = self.running()

@@ -21,6 +21,8 @@ def stored():
                for kind in json.loads(path.read_text())['kinds'])
 while time.time() < end and not stored(): time.sleep(0.05)
 """ % own_folder.MANIFEST
+# Never does, and works until the devices have counted a thousand tasks.
+WITHOUT_CANN = "\n".join(line for line in PROGRAM.splitlines() if "CDLL" not in line).replace("agent-api", "aicore-task").replace("10000", "1000")
 # … and until it is known that there is nothing to come.
 WHILE_ASKED = PROGRAM.split("def stored")[0] + """
 def settled():
@@ -37,6 +39,11 @@ time.sleep(1)  # for the agent's next look, four times a second
 LOADS_BOTH = PROGRAM.split("def stored")[0] + """
 ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/libmspti.so')
 time.sleep(2)  # as above
+"""
+# Loads CANN in two workers that it forks before, and in itself never.
+FORKS = PROGRAM.replace("library =", "children = [os.fork(), 0]\nchildren[1] = children[0] and os.fork()\nlibrary = all(children) or", 1) + """
+if not all(children): os._exit(0)
+for child in children: os.waitpid(child, 0)
 """
 SIM = "devices: 2\nchip: {chip}\nscenario: {{step_ms: 40}}\nmspti: {{auto: true{more}}}\n"
 

@@ -86,11 +86,21 @@ class VendorReportsTest(ReportingTest):
                 self.assertGreater(len(of_theirs), 1000)
                 self.assertEqual(len(of_ours), len(of_theirs))
                 self.assertEqual({row["OP Type"] for row in of_theirs}, {row["OP Type"] for row in of_ours})
+                self.check_cores(of_ours, of_theirs)
+
+    def check_cores(self, ours, theirs):
+        """Of all tasks together: rounding and clocks tell single ones apart."""
+        def total(rows, column):
+            return sum(float(row[column]) for row in rows if row[column] != "N/A")
+        for column in theirs[0]:
+            if column.endswith("_time(us)") or column == "cube_utilization(%)":
+                self.assertAlmostEqual(total(ours, column), total(theirs, column), delta=1 + 0.001 * total(theirs, column), msg=column)
+                self.assertEqual(sum(row[column] == "N/A" for row in ours), sum(row[column] == "N/A" for row in theirs), column)
 
     def test_the_same_operators_and_calls(self):
         for chip in ("310P", "910", "310", "910B", "310B", "950"):
             with self.subTest(chip=chip):
-                _, theirs = self.record(chip)
+                daemon, theirs = self.record(chip)
                 for what in ("summary", "timeline"):
                     run = vendor_tools.parse(theirs, "export", what)
                     self.assertEqual((run.code, run.errors), (0, []), run)
@@ -102,6 +112,11 @@ class VendorReportsTest(ReportingTest):
 
                 if chip == "310":  # it makes no table of its operators, and one of the calls of one iteration
                     continue
+                compatible = self.folder / "compatible"
+                self.assertEqual(daemon.ctl("export", self.directory, "--format", "csv", "--vendor-compatible", "--out", compatible).code, OK)
+                [path] = compatible.rglob("op_summary_*.csv")
+                with path.open(encoding="utf-8", newline="") as file:
+                    self.check_cores(list(csv.DictReader(file)), self.rows(theirs, "op_summary"))
                 tables = [self.rows(directory, "op_summary") for directory in (self.directory, theirs)]
                 self.assertEqual(*(list(table[0]) for table in tables))  # columns
                 ours, other = map(operators, tables)

@@ -567,6 +567,26 @@ TEST_F(MsptiTest, ForkWhileSubscribed) {
   EXPECT_EQ(Of(abi::kKernel).size(), Delivered()["kernel"]);
 }
 
+// A child that is forked while CANN is awaited registers without a call of its own.
+TEST_F(MsptiTest, ForkBeforeCann) {
+  Begin();
+  EXPECT_EQ(Arm(*peer_, {"agent-kernel"}).message(), "MSPTI kinds: pending: CANN is not loaded yet");
+  EXPECT_EQ(peer_->Fire().code(), kOk);
+  child_->Tell("worker");
+  ASSERT_EQ(child_->Hear(), "worker");
+  LoadCann();
+  const auto parent = std::exchange(peer_, daemon_->Accept());
+  ASSERT_NE(peer_, nullptr);
+  EXPECT_TRUE(peer_->hello().forked());
+  Record({"agent-kernel"});
+  Work(60);
+  EXPECT_EQ(Stop().code(), kOk);
+  EXPECT_GT(Of(abi::kKernel).size(), 0U);
+  EXPECT_EQ(Of(abi::kKernel).size(), Delivered()["kernel"]);
+  EXPECT_EQ(child_->Ask("quit"), "reaped 0");
+  EXPECT_EQ(parent->Stop().code(), kOk);
+}
+
 TEST_F(MsptiTest, ExitWhileSubscribed) {
   Begin();
   LoadCann();

@@ -189,6 +189,16 @@ TEST(OptionWishes, LevelsOfTasksSayWhatTheyLack) {
   EXPECT_THAT(Remarks(with_memory),
               ElementsAre(HasSubstr("unmet hccl: not collected: parts of collectives"), no_attributes));
   EXPECT_THAT(Remarks(with_memory, k310P), ElementsAre());
+  // Of msprof's whole line parts are a matter of --task-time, too, which is on by itself.
+  const auto line = [](std::string time, Chips chips = k910B) {
+    return Remarks({{"task-time", time}, {"task-memory", "on"}, {"msprof", "yes"}, {kSomeProcess, "yes"}},
+                   chips);
+  };
+  const auto no_parts = HasSubstr("unmet task-time: not collected: parts of collectives");
+  EXPECT_THAT(line("on"), ElementsAre(no_parts));
+  EXPECT_THAT(line("l2"), ElementsAre(no_parts, no_attributes));
+  EXPECT_THAT(line("l0"), ElementsAre());
+  EXPECT_THAT(line("on", k310P), ElementsAre());
 }
 
 TEST(OptionWishes, ReportsOfCannStandForMspti) {

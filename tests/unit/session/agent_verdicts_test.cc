@@ -50,7 +50,13 @@ TEST(AgentVerdicts, OneProcess) {
 TEST(AgentVerdicts, AProcessThatEndedMeanwhileIsNoFault) {
   const auto ended = Failed("process 7 went away");
   ended->ended = true;
-  EXPECT_EQ(Judged(Kind::kAgentKernel, {ended}), "started: process 7 went away");
+  ended->pid = 7;
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {ended}), "started: process 7 ended before it could be recorded");
+  // It is a child of what is recorded, or waits.
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {ended, Said(kNothing)}), "started: ");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNothing, true), ended}), "started: ");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {ended, Said(kNotYet)}), "pending: CANN is not loaded yet");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {ended, Said(kHeld)}), "skipped: held");
 }
 
 TEST(AgentVerdicts, NobodyKnowsBeforeTheAnswer) {

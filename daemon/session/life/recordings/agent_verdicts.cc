@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "libagent/abi/words.h"
+
 namespace profd::session {
 
 namespace {
@@ -15,7 +17,7 @@ const agent::Missing* FindMissing(const AgentOutcome& outcome, format::Kind kind
 
 // Nobody can wait for it any more.
 AgentVerdict Pending(const std::string& why, bool over) {
-  if (over) return {Verdict::kSkipped, "never began: " + why, true};
+  if (over) return {Verdict::kSkipped, std::string(abi::kNeverBegan) + why, true};
   return {Verdict::kPending, why};
 }
 
@@ -30,7 +32,12 @@ std::string Missed(const AgentOutcome& outcome) {
 AgentVerdict JudgeOne(format::Kind kind, const AgentOutcome& outcome) {
   if (!outcome.awaited.empty()) return Pending(outcome.awaited, outcome.over);
   if (!outcome.answered) return Pending("its agent has not answered yet", outcome.over);
-  if (outcome.ended) return {Verdict::kStarted, outcome.status.message()};  // as if a moment later: no fault
+  // As if it had ended a moment later: no fault.
+  if (outcome.ended) {
+    return {.verdict = Verdict::kStarted,
+            .reason = "process " + std::to_string(outcome.pid) + " ended before it could be recorded",
+            .too_short = true};
+  }
   if (!outcome.status.ok()) return {Verdict::kFailed, outcome.status.message()};
   const agent::Missing* missing = FindMissing(outcome, kind);
   if (missing == nullptr) {
@@ -40,8 +47,10 @@ AgentVerdict JudgeOne(format::Kind kind, const AgentOutcome& outcome) {
   return {Verdict::kSkipped, missing->why};
 }
 
-// What was refused says more than what a shell, before it became the program, had waited for.
+// What was refused says more than what a shell, before it became the program, had waited for. A process that
+// lived too short says nothing of the others.
 int Rank(const AgentVerdict& verdict) {
+  if (verdict.too_short) return 5;
   switch (verdict.verdict) {
     case Verdict::kStarted:
       return 0;

@@ -31,6 +31,7 @@ struct AgentVerdict {
   Verdict verdict = Verdict::kStarted;
   std::string reason;
   bool never_began = false;  // it could have, until its end
+  bool too_short = false;    // its process ended first
 };
 // The best of what several recordings say of a kind: of the process, of the programs that it became, of its
 // children.

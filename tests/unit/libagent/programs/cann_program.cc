@@ -54,8 +54,8 @@ std::string SubscribeFrom(const std::string& library) {
 
 }  // namespace
 
-// Obeys: load LIBRARY | subscribe LIBRARY | open N | close N | fork | mark | steps N | mstx N | status KEY |
-// exit | quit
+// Obeys: load LIBRARY | subscribe LIBRARY | open N | close N | fork | worker | mark | steps N | mstx N |
+// status KEY | exit | quit
 int main() {
   profd_mark(profd_intern("started"));
   Say("ready");
@@ -100,6 +100,16 @@ int main() {
         Say("child");
         if (Hear() == "exit") std::exit(0);
         _exit(0);
+      }
+      int status = -1;
+      waitpid(child, &status, 0);
+      Say("reaped " + std::to_string(status));
+    } else if (what == "worker") {
+      // The child makes no call of the agent's, and obeys.
+      const pid_t child = fork();
+      if (child == 0) {
+        Say("worker");
+        continue;
       }
       int status = -1;
       waitpid(child, &status, 0);
