@@ -10,8 +10,8 @@
 #include "base/calendar.h"
 #include "client/analyze/model/parallel.h"
 #include "client/analyze/reading/capture_reader.h"
-#include "client/analyze/reading/database.h"
 #include "client/analyze/reading/damage/gaps.h"
+#include "client/analyze/reading/database.h"
 #include "client/analyze/reading/made_for.h"
 #include "client/analyze/reading/sources.h"
 

@@ -157,7 +157,7 @@ struct Carried {
   Ns ns = 0;
 };
 // What part of a rank's rows is not there, or says nothing, though other rows tell that it was recorded.
-// Above kMost of them the rank is compared with no other, and no finding is of it alone: see reading/damage/gaps.h.
+// Above kMost of them the rank is compared with no other, and no finding is of it alone: damage/gaps.h.
 struct Gaps {
   static constexpr double kMost = 0.02;
   double kernels = 0, collectives = 0, calls = 0, steps = 0;
