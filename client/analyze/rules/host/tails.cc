@@ -1,4 +1,5 @@
-// A stop of the host behind the last thing that it launches: nothing follows that could be late.
+// A stop of the host behind the last thing that it launches, of which something tells why: nothing follows
+// that could be late.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -53,7 +54,11 @@ void FindTails(const Context& context, Found& found) {
     for (const Piece& tail : tails) usual.push_back(tail.length());
     last.typical = static_cast<Ns>(Median(std::move(usual)));
     if (static_cast<double>(last.excess()) < least) continue;
+    // A step that is as long as others has more launches, which the recording ended before.
+    const double more = static_cast<double>(context.step_lengths.back()) - context.median_step_ns;
+    if (2 * more < static_cast<double>(last.excess())) continue;
     Reason reason = ReasonOf(context, last);
+    if (reason.text.empty()) continue;  // step.outlier says that there is no cause
     by_cause[reason.id].emplace_back(last, std::move(reason));
   }
   for (auto& [cause, all] : by_cause) {
@@ -67,7 +72,7 @@ void FindTails(const Context& context, Found& found) {
     finding.title =
         (ranks.size() == job.ranks.size() && ranks.size() > 1 ? "all ranks" : RanksName(job, ranks)) +
         ": behind its last launch the host stops for " + Time(static_cast<double>(longest.length())) + ": " +
-        (reason.text.empty() ? "no cause is recorded" : reason.Sentence());
+        reason.Sentence();
     finding.where = ranks.size() == 1 ? WhereOf(job.ranks[ranks.front()]) : WhereOf(job, ranks);
     finding.steps = {last_step};
     for (const auto& [piece, why] : all)
