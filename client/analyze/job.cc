@@ -10,8 +10,8 @@
 #include "base/calendar.h"
 #include "client/analyze/model/parallel.h"
 #include "client/analyze/reading/capture_reader.h"
+#include "client/analyze/reading/damage/gaps.h"
 #include "client/analyze/reading/database.h"
-#include "client/analyze/reading/gaps.h"
 #include "client/analyze/reading/made_for.h"
 #include "client/analyze/reading/sources.h"
 
@@ -82,8 +82,15 @@ void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbe
   }
 }
 
-Ns BeginOf(const Rank& rank) { return rank.tasks.empty() ? 0 : rank.tasks.front().begin; }
-Ns EndOf(const Rank& rank) { return rank.tasks.empty() ? 0 : rank.tasks.back().end; }
+// Where tasks have other times than the program, its calls tell when it ran.
+Ns BeginOf(const Rank& rank) {
+  if (rank.gaps.apart) return rank.calls.front().begin;
+  return rank.tasks.empty() ? 0 : rank.tasks.front().begin;
+}
+Ns EndOf(const Rank& rank) {
+  if (rank.gaps.apart) return rank.calls.back().end;
+  return rank.tasks.empty() ? 0 : rank.tasks.back().end;
+}
 
 // Whether two recordings are of one rank: by its number, or where a number is not known, by its device. At
 // one time two containers of a node may both have a device 0: what tells them apart are their programs.
@@ -194,7 +201,7 @@ void MakeWindows(Job& job) {
   if (std::ranges::any_of(job.ranks, [](const Rank& rank) { return !rank.steps.empty(); })) return;
   Ns begin = INT64_MAX, end = 0;
   for (const Rank& rank : job.ranks) {
-    if (rank.tasks.empty()) continue;
+    if (rank.tasks.empty() || rank.gaps.apart) continue;
     begin = std::min(begin, rank.tasks.front().begin);
     for (const Task& task : rank.tasks) end = std::max(end, task.end);
   }

@@ -115,13 +115,17 @@ bool IsOfHost(const Finding& finding) {
 // Only of ranks whose rows are not all there: it may be those that are missing. What others tell of stays.
 bool IsOfGaps(const Context& context, const Finding& finding) {
   const std::vector<int64_t>& ranks = finding.where.ranks;
-  const auto has_waits = [](const Rank& rank) { return rank.gaps.collectives > 0 || rank.gaps.torn; };
+  const auto has_waits = [](const Rank& rank) { return rank.gaps.collectives > 0 || rank.gaps.hide_waits(); };
   if (finding.id == "rank.absent")
     return !context.job.unreadable.empty() || std::ranges::any_of(context.job.ranks, has_waits);
   if (ranks.empty() || finding.id == "data.loss" || finding.id == "device.errors") return false;
-  return std::ranges::all_of(context.job.ranks, [&ranks](const Rank& rank) {
-    return rank.gaps.any() || std::ranges::find(ranks, rank.number) == ranks.end();
-  });
+  bool any_is_here = false;
+  for (const Rank& rank : context.job.ranks) {
+    if (std::ranges::find(ranks, rank.number) == ranks.end()) continue;
+    if (!rank.gaps.any()) return false;
+    any_is_here = true;
+  }
+  return any_is_here;  // of ranks that are not recorded others tell
 }
 
 void SetSeverity(Finding& finding) {
@@ -161,8 +165,11 @@ Summary Summarise(const Context& context, const Bench& bench) {
   summary.exact = bench.base().exact;
   summary.replay_error = std::abs(bench.base_mean() / context.step_ns - 1);
   double busiest = 0;
+  const auto ranks = static_cast<double>(std::ranges::count_if(
+      context.job.ranks, [&context](const Rank& rank) { return context.replay.IsWhole(rank); }));
   for (size_t r = 0; r < context.job.ranks.size(); ++r) {
     const Rank& rank = context.job.ranks[r];
+    if (!context.replay.IsWhole(rank)) continue;
     Ns computing = 0, exposed = 0, communication = 0, transfer = 0;
     for (size_t step = 0; step < rank.steps.size(); ++step) {
       if (context.StepOf(rank, static_cast<uint32_t>(step)) == kNone) continue;
@@ -180,7 +187,6 @@ Summary Summarise(const Context& context, const Bench& bench) {
                           : 1;
     const double compute_ms = static_cast<double>(computing) / per_step,
                  exposed_ms = static_cast<double>(exposed) / per_step;
-    const auto ranks = static_cast<double>(context.job.ranks.size());
     summary.compute_ms += compute_ms / ranks;
     summary.exposed_ms += exposed_ms / ranks;
     summary.waiting_ms += exposed_ms * (1 - part) / ranks;

@@ -51,6 +51,26 @@ def halve(path, table, how, seed):
         "any": f"({key} / 65536) % 2 = 0", "every": "rowid % 2 = 0", "first": f"rowid < {middle}", "last": f"rowid >= {middle}"}[how])
 
 
+def lose_kernels(path, which):
+    """Kernels of which no row is left; `which`: of their numbers, which are without gaps."""
+    edit(path, f"DELETE FROM TASK WHERE globalTaskId IN (SELECT globalTaskId FROM COMPUTE_TASK_INFO WHERE {which})",
+         f"DELETE FROM COMPUTE_TASK_INFO WHERE {which}",
+         "CREATE TEMP TABLE numbers AS SELECT globalTaskId AS old, row_number() OVER (ORDER BY globalTaskId) AS new FROM COMPUTE_TASK_INFO",
+         *(f"UPDATE {table} SET globalTaskId = (SELECT new FROM numbers WHERE old = globalTaskId) "
+           "WHERE globalTaskId IN (SELECT old FROM numbers)" for table in ("TASK", "COMPUTE_TASK_INFO")))
+    with sqlite3.connect(path, isolation_level=None) as db:
+        db.execute("VACUUM")  # and numbers the rows again
+
+
+def lengthen(path, every, times):
+    """Every so-many-th task takes so many times as long."""
+    edit(path, f"UPDATE TASK SET endNs = startNs + (endNs - startNs) * {times} WHERE rowid % {every} = 0")
+
+
+def move(path, tables, ns):
+    edit(path, *(f"UPDATE {table} SET startNs = startNs + {ns}, endNs = endNs + {ns}" for table in tables))
+
+
 def flip(path, count, seed, pages=None):
     """`count` bits of the file. `pages`: only in these."""
     rng = random.Random(f"flip {seed} {count}")

@@ -35,7 +35,7 @@ TYPES = (PRODUCT, "SwiGlu", "RmsNorm", "Add", "FlashAttentionScore", "Cast")
 NOMINAL = (60.0, 16.0, 7.0, 5.0, 45.0, 4.0)  # us
 HOST_OP = 3.0  # us of Python for an operator, mean
 LAUNCH = 2.5  # us of the call
-NO_COST = ("missing_rank", "leak", "order_swap", "fragments")  # they cost no step: they end them, or will
+NO_COST = ("missing_rank", "dies", "receives_first", "leak", "order_swap", "fragments")  # they cost no step: they end them, or will
 
 
 @dataclasses.dataclass
@@ -59,6 +59,7 @@ class Shape:
     calls: int = 1  # 0: those that launch are not recorded
     counters: int = 0  # 1: how busy the pipes of the cores were in each kernel is recorded
     vector: int = 0  # us of an operator of each layer that one kernel can do
+    fsdp: float = 0.0  # MB of parameters that a layer gathers, while the one before is computed
     links: int = 0  # 1: what each rank is sent by its neighbour is recorded, for each collective
 
     @property
@@ -83,6 +84,8 @@ class Shape:
         first = self.stage(rank) * self.per_stage
         groups = {f"tp{self.tp_group(rank)}": ("tp", [rank // self.tp * self.tp + i for i in range(self.tp)]),
                   f"dp{self.dp_group(rank)}": ("dp", [first + (rank - first) % self.tp + i * self.tp for i in range(self.dp)])}
+        if self.fsdp:
+            groups[f"fsdp{self.dp_group(rank)}"] = ("dp", groups[f"dp{self.dp_group(rank)}"][1])
         for lower in (rank - self.per_stage, rank):
             if self.pp > 1 and 0 <= lower < self.ranks - self.per_stage:
                 for way in ("down", "up"):
@@ -289,7 +292,7 @@ class Simulation:
                 if streams.get(group) is not None and self.rings[streams[group]].ends is None:
                     yield streams[group]
                 before = self.rings[streams[group]].ends[rank] if streams.get(group) is not None else 0.0
-                ring = self.rings.setdefault(key, Ring(members) if kind == "allReduce" else Pair(members))
+                ring = self.rings.setdefault(key, Pair(members) if kind in ("send", "receive") else Ring(members))
                 start = max(device + 1.5 * US, before + 0.9 * US, issued + noise.uniform(5, 9) * US)
                 streams[group] = key
                 rows.collectives.append([start, key, group, connection_id, megabytes, kind])
@@ -329,6 +332,14 @@ class Simulation:
                     number_of[dp] = number_of.get(dp, -1) + 1
                     yield from collective(dp, 12.0 * weight / sum(weights), number_of[dp], False)
 
+            def more_kernels(backward):
+                nonlocal noise, own
+                for fault in self.of("more_kernels", rank, step):
+                    noise, own = own, noise
+                    for index in range(fault.count):
+                        kernel(index, NOMINAL[index % len(TYPES)] * (1.6 if backward else 1.0), TYPES[index % len(TYPES)])
+                    noise, own = own, noise
+
             def micro_batch(backward, number):
                 """Of one stage: receives, computes, sends."""
                 up, down = rank - shape.per_stage, rank
@@ -338,11 +349,14 @@ class Simulation:
                     yield from collective(f"pp{source}{way}", shape.message, number, True, "receive")
                 weight = batches.lognormvariate(0, shape.uneven)
                 for layer in range(shape.layers):
+                    more_kernels(backward)
                     for index in range(shape.kernels):
                         kernel(index, NOMINAL[index % len(TYPES)] * (1.6 if backward else 1.0), TYPES[index % len(TYPES)], scale=weight)
                     if shape.tp > 1:
                         number_of[tp] = number_of.get(tp, -1) + 1
                         yield from collective(tp, 10.0, number_of[tp], True)
+                if self.of("receives_first", rank, step) and not backward:  # from the next stage, which waits for this one's message
+                    yield from collective(f"pp{down}up", shape.message, 0, True, "receive")
                 if 0 <= goal < shape.ranks - shape.per_stage:
                     yield from collective(f"pp{goal}{way}", shape.message, number, False, "send")
 
@@ -354,12 +368,25 @@ class Simulation:
                     order = [(False, number) for number in range(warm_up)]
                     for number in range(shape.micro):
                         order += [(False, number + warm_up)] * (number + warm_up < shape.micro) + [(True, number)]
-                for backward, number in order:
+                for done, (backward, number) in enumerate(order):
+                    if any(fault.count == done for fault in self.of("dies", rank, step)):
+                        return
                     yield from micro_batch(backward, number)
                 if shape.dp > 1:
                     yield from gradients()
             for layer in range(2 * shape.layers if shape.pp == 1 else 0):  # forward, then backward
                 backward = layer >= shape.layers
+                if shape.fsdp:
+                    fsdp, ahead = f"fsdp{shape.dp_group(rank)}", not self.of("no_prefetch", rank, step)
+                    if layer == 0 or not ahead:
+                        yield from collective(fsdp, shape.fsdp, layer, True, "allGather")
+                    else:
+                        if self.rings[streams[fsdp]].ends is None:
+                            yield streams[fsdp]
+                        device = max(device, self.rings[streams[fsdp]].ends[rank])
+                    if ahead and layer + 1 < 2 * shape.layers:
+                        yield from collective(fsdp, shape.fsdp, layer + 1, False, "allGather")
+                more_kernels(backward)
                 for index in range(shape.kernels):
                     kind = index % len(TYPES)
                     extra = math.prod(fault.factor for fault in self.of("extra_work", rank, step))
@@ -419,6 +446,8 @@ class Simulation:
                             connection += 1
                             rows.calls.append((host, host + fault.ms * MS / 2, name, connection))
                             host += fault.ms * MS / 2
+                if any(fault.count == layer for fault in self.of("dies", rank, step)):
+                    return
                 if shape.tp > 1:
                     if hang is not None and hang.rank == rank and layer == 2 * shape.layers - 1:
                         rows.steps.append((step, begin, host))
@@ -443,6 +472,12 @@ class Simulation:
             host = max(host + 3 * US, device + 12 * US)
             connection += 1
             rows.calls.append((at, host, "aclrtSynchronizeStream", connection))
+            for fault in self.of("gc_behind", rank, step):
+                rows.garbage.append((host, host + fault.ms * MS))
+                host += fault.ms * MS
+            for fault in self.of("save_behind", rank, step):
+                rows.ranges.append((host, host + fault.ms * MS, "Engine.save_checkpoint"))
+                host += fault.ms * MS
             rows.steps.append((step, begin, host))
             self.step_end[step] = max(self.step_end[step], device)
             # Of CANN's modules: one that is steady with a ripple, and one that may leak.

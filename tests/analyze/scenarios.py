@@ -18,6 +18,7 @@ LONG = dict(ranks=4, tp=2, steps=64, layers=2)
 PIPE = dict(ranks=8, tp=2, pp=4, micro=6, steps=6, layers=2)
 DEEP = dict(USUAL, layers=6, buckets=6)
 FEW = dict(DEEP, buckets=3)
+SHARDED = dict(ranks=4, tp=1, steps=6, fsdp=3.0)
 LINKS = dict(USUAL, links=1)
 COUNTED = dict(USUAL, counters=1)
 BOUND = ("comm.exposed", "comm.small", "pipe.bubble", "rank.unexplained", "goodput", "kernel.fusible")  # costs of these are bounds
@@ -59,6 +60,9 @@ def scenarios():
                    [late(r) for r in range(4)])
     yield Scenario("clock", USUAL, [Fault("clock_drop", rank=3, factor=1.25)], [late(3, "clock.low")])
     yield Scenario("more work", USUAL, [Fault("extra_work", rank=6, factor=1.4)], [late(6, "rank.work")])
+    yield Scenario("more kernels", USUAL, [Fault("more_kernels", rank=6, count=3)], [late(6, "rank.work")])
+    yield Scenario("two ranks with more kernels", WIDE, [Fault("more_kernels", rank=r, count=4) for r in (3, 9)],
+                   [late(3, "rank.work"), late(9, "rank.work")])
     yield Scenario("launch jitter", USUAL, [Fault("launch_jitter", rank=6, us=15)], [late(6, "host.launch")])
     yield Scenario("host stall", USUAL, [Fault("host_stall", rank=3, step=4, ms=12)], [Expected(("host.stall",), "", 3, True)])
     yield Scenario("garbage", USUAL, [Fault("gc", rank=2, step=5, ms=60, count=2)], [Expected(("host.stall",), "host.gc", 2, True)])
@@ -116,6 +120,10 @@ def scenarios():
     yield Scenario("sent again", SMALL, [Fault("retry", rank=-1, group="tp0", ms=4300, step=4, count=2)],
                    [Expected(("comm.retry",), "", 0, True)])
     yield Scenario("hang", USUAL, [Fault("missing_rank", rank=5, step=7)], [Expected(("comm.hang",), "", 5)])
+    yield Scenario("a rank that never begins", USUAL, [Fault("dies", rank=5, step=0)], [Expected(("comm.hang",), "", 5)])
+    yield Scenario("a rank of a pipeline that dies", PIPE, [Fault("dies", rank=5, step=4, count=5)], [Expected(("comm.hang",), "", 5)])
+    yield Scenario("stages that wait for each other's messages", dict(PIPE, tp=1, ranks=4), [Fault("receives_first", rank=1, step=4)],
+                   [Expected(("comm.order",), "", 1)])
     yield Scenario("none, pipeline", PIPE, [], [])
     yield Scenario("none, buckets", DEEP, [], [])
     yield Scenario("none, copies", dict(USUAL, copy=60, world=1), [], [])
@@ -124,6 +132,8 @@ def scenarios():
     yield Scenario("batches one by one", PIPE, [Fault("serial_pipeline", rank=-1)], [Expected(("pipe.bubble",))])
     yield Scenario("gradients in small pieces", USUAL, [Fault("small_packets", rank=-1, count=64)], [Expected(("comm.small",))])
     yield Scenario("gradients after the backward pass", DEEP, [Fault("late_gradients", rank=-1)], [Expected(("comm.exposed",))])
+    yield Scenario("none, parameters that are fetched ahead", SHARDED, [], [])
+    yield Scenario("parameters that are fetched late", SHARDED, [Fault("no_prefetch", rank=-1)], [Expected(("comm.prefetch",))])
     yield Scenario("contention", FEW, [Fault("contention", rank=-1, group="dp", factor=3)], [Expected(("comm.contention",))])
     yield Scenario("crosswise", dict(USUAL, world=1), [Fault("order_swap", rank=2, step=7)], [Expected(("comm.order",), "", 2)])
     yield Scenario("slow copies", dict(USUAL, copy=60), [Fault("slow_copy", rank=2, factor=10)], [late(2, "rank.copy")])

@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "client/analyze/model/match.h"
-#include "client/analyze/model/replay.h"
+#include "client/analyze/model/replay/replay.h"
 #include "client/analyze/model/settings.h"
 #include "client/analyze/rules/context.h"
 

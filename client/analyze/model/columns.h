@@ -157,12 +157,18 @@ struct Carried {
   Ns ns = 0;
 };
 // What part of a rank's rows is not there, or says nothing, though other rows tell that it was recorded.
-// Above kMost of them the rank is compared with no other, and no finding is of it alone: see reading/gaps.h.
+// Above kMost of them the rank is compared with no other, and no finding is of it alone: damage/gaps.h.
 struct Gaps {
   static constexpr double kMost = 0.02;
   double kernels = 0, collectives = 0, calls = 0, steps = 0;
-  bool torn = false;  // some rows cannot be read or make no sense: so others may be wrong, too
-  bool any() const { return torn || std::max({kernels, collectives, calls, steps}) > kMost; }
+  double launched = 0;  // launches of which there is no task
+  double crossed = 0;   // kernels that begin before those in front of them on their stream have ended
+  bool torn = false;    // some rows cannot be read or make no sense: so others may be wrong, too
+  bool apart = false;   // its tasks are at other times than the calls that launched them
+  bool are_times_wrong() const { return apart || crossed > kMost; }
+  // Of one that has lost collectives, or whose times make no sense, the others would seem to wait.
+  bool hide_waits() const { return torn || are_times_wrong() || std::max(collectives, steps) > kMost; }
+  bool any() const { return hide_waits() || std::max({kernels, calls, launched}) > kMost; }
 };
 // How much is told of tasks: without names, with names, with the calls that launch them, with framework.
 enum class Level : uint8_t { kNothing, kTasks, kNamed, kLaunches, kFramework };

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "client/analyze/model/columns.h"
-#include "client/analyze/model/replay.h"
 
 namespace profd::analyze {
+
+class Replay;
+struct Lengths;
 
 enum class Severity : uint8_t { kCritical, kMajor, kMinor, kInfo };
 enum class Pattern : uint8_t { kEvery, kSome, kOnce };

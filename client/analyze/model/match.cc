@@ -259,9 +259,7 @@ Matches MatchCollectives(Job& job) {
   std::map<TextId, std::set<uint32_t>> users;
   for (uint32_t r = 0; r < job.ranks.size(); ++r) {
     Rank& rank = job.ranks[r];
-    // Of one that has lost some of them, or whose times make no sense, the others would seem to wait.
-    const Gaps& gaps = rank.gaps;
-    if (gaps.torn || std::max(gaps.collectives, gaps.steps) > Gaps::kMost) continue;
+    if (rank.gaps.hide_waits()) continue;
     for (uint32_t i = 0; i < rank.collectives.size(); ++i) {
       const Collective& collective = rank.collectives[i];
       users[collective.group].insert(r);

@@ -210,7 +210,7 @@ class Collector : public format::RowSink, public format::SpanSink, public client
     const bool is_core = type.find("AI_CORE") != type.npos || type.find("AICORE") != type.npos ||
                          type.find("VECTOR") != type.npos || type.find("MIX_AI") != type.npos ||
                          type == "AIC" || type == "AIV";
-    if (!is_kernel && !is_copy && !is_ai_cpu && !is_core) return;
+    if (!is_kernel && !is_copy && !is_ai_cpu && !is_core) return builder_.AddOther(Connection(span));
     task.work = is_copy ? Work::kCopy : is_ai_cpu ? Work::kAiCpu : Work::kCompute;
     task.name = Text(batch, span.name);
     TextId of_type = 0, shapes = 0;

@@ -288,6 +288,7 @@ void DatabaseReader::ReadTasks() {
              carried.ns += to - from;
              ++carried.count;
            }
+           builder_.AddOther(row[3].Integer(RankBuilder::kNoConnection));
            return;
          }
          const TypeOf known = TypeOfTask(type);
@@ -295,7 +296,8 @@ void DatabaseReader::ReadTasks() {
            // Without any table of kernels the tasks of cores are what is known; with one, they are parts of
            // collectives, unless their stream is one of kernels: then their names are lost.
            if (known == TypeOf::kCompute || known == TypeOf::kAiCpu) ++of_stream->nameless;
-           if (known == TypeOf::kOther || (has_kernels && known != TypeOf::kCopy)) return;
+           if (known == TypeOf::kOther || (has_kernels && known != TypeOf::kCopy))
+             return builder_.AddOther(row[3].Integer(RankBuilder::kNoConnection));
            task.name = type;
            task.work = known == TypeOf::kCopy    ? Work::kCopy
                        : known == TypeOf::kAiCpu ? Work::kAiCpu

@@ -7,7 +7,7 @@
 #include "client/analyze/model/order.h"
 #include "client/analyze/model/range_names.h"
 #include "client/analyze/model/statistics.h"
-#include "client/analyze/reading/strays.h"
+#include "client/analyze/reading/damage/strays.h"
 
 namespace profd::analyze {
 namespace {
@@ -149,7 +149,10 @@ void RankBuilder::DropFar() {
     std::vector<Task>& tasks = device.rank.tasks;
     size_t kept = 0;
     for (size_t i = 0; i < tasks.size(); ++i) {
-      if (is_far(tasks[i].begin, tasks[i].end)) continue;
+      if (is_far(tasks[i].begin, tasks[i].end)) {
+        AddOther(device.connections[i]);
+        continue;
+      }
       tasks[kept] = tasks[i];
       device.streams[kept] = device.streams[i];
       device.connections[kept] = device.connections[i];
@@ -195,6 +198,7 @@ void RankBuilder::SetOthersApart(Device& device) {
     const uint64_t process = device.processes[i];
     if (process != 0 && process != rank.process) {
       rank.others.push_back({rank.tasks[i].begin, rank.tasks[i].end, process});
+      AddOther(device.connections[i]);
       continue;
     }
     rank.tasks[kept] = rank.tasks[i];
@@ -231,6 +235,7 @@ void RankBuilder::JoinCalls(Device& device) {
     if (at == kNone) return kNone;
     if (place[at] == kNone) {
       place[at] = 0;
+      has_task_[at] = true;
       if (calls_[at].thread != last_thread) threads.insert(last_thread = calls_[at].thread);
     }
     return at;
@@ -285,6 +290,41 @@ void RankBuilder::JoinCalls(Device& device) {
     return std::tie(a.begin, b.end, a.name, a.thread, a.kind) <
            std::tie(b.begin, a.end, b.name, b.thread, b.kind);
   });
+}
+
+// Of the calls of a rank's threads that are of a sort that launches, the part of which there is no task. What
+// is behind the last one with a task may still wait for its turn.
+double RankBuilder::UnansweredOf(const Rank& rank) const {
+  Ns last = INT64_MIN;
+  for (const Call& call : rank.calls) {
+    if (call.kind == CallKind::kLaunch) last = std::max(last, call.begin);
+  }
+  struct Of {
+    size_t with = 0, without = 0;
+  };
+  std::map<TextId, Of> sorts;
+  for (size_t i = 0; i < calls_.size();) {
+    const int64_t connection = calls_[i].connection;
+    size_t end = i;
+    bool has_task = std::ranges::binary_search(others_, connection);
+    for (; end < calls_.size() && calls_[end].connection == connection; ++end)
+      has_task = has_task || has_task_[end];
+    const NamedCall& first = calls_[i];
+    i = end;
+    if (connection < 0 || first.call.begin > last ||
+        std::ranges::find(rank.threads, first.thread) == rank.threads.end())
+      continue;
+    Of& of = sorts[first.call.name];
+    ++(has_task ? of.with : of.without);
+  }
+  constexpr size_t kMost = 4;  // times as many without: it is no sort that launches
+  size_t all = 0, without = 0;
+  for (const auto& [name, of] : sorts) {
+    if (of.without > kMost * of.with) continue;
+    all += of.with + of.without;
+    without += of.without;
+  }
+  return all == 0 ? 0 : static_cast<double>(without) / static_cast<double>(all);
 }
 
 // A program's calls that launch nothing are those of the first of its devices; each device has what launches
@@ -445,6 +485,7 @@ Part RankBuilder::Finish() {
     return std::tie(a.connection, a.call.begin, a.call.end, a.thread, a.call.name) <
            std::tie(b.connection, b.call.begin, b.call.end, b.thread, b.call.name);
   });
+  has_task_.assign(calls_.size(), false);
   Part part;
   if (left_out_ > 0) {
     Note(std::to_string(left_out_) + " rows are of more than " + std::to_string(kMostDevices) +
@@ -484,9 +525,15 @@ Part RankBuilder::Finish() {
       rank.level = Level::kLaunches;
       if (!rank.ranges.empty()) rank.level = Level::kFramework;
     }
+    rank.gaps.crossed = CrossedOf(rank, kMostLanes - 1);
+    rank.gaps.apart = AreApart(rank);
     // They stay, and many of them: without room to grow.
     rank.tasks.shrink_to_fit();
     rank.ranges.shrink_to_fit();
+  }
+  std::ranges::sort(others_);
+  for (auto& [number, device] : devices_) {
+    if (device.rank.level >= Level::kLaunches) device.rank.gaps.launched = UnansweredOf(device.rank);
   }
   for (size_t i = 0; i < classes_.size(); ++i) {
     if (classes_[i].blocks == 0) classes_[i].TakeBlocks(seen_once_[i]);

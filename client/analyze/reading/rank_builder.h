@@ -72,6 +72,10 @@ class RankBuilder {
   const format::Texts& texts() const { return *texts_; }
   // `process`: whose it is, 0 = not known.
   void AddTask(int device, const Task& task, int64_t stream, int64_t connection, uint64_t process = 0);
+  // One that is left out: what launched it has launched something.
+  void AddOther(int64_t connection) {
+    if (connection != kNoConnection) others_.push_back(connection);
+  }
   void AddCollective(int device, const Collective& collective, int64_t connection);
   // Only calls that launch, and those that can make a launch late, are kept.
   void AddCall(const Call& call, uint64_t thread, int64_t connection);
@@ -102,10 +106,11 @@ class RankBuilder {
 
   void TakeShortRanges();
   void DropFar();
-  static void SetOthersApart(Device& device);
+  void SetOthersApart(Device& device);
   void JoinCalls(Device& device);
   void KeepCalls(Device& device);
   void ChooseSteps(Device& device, int number);
+  double UnansweredOf(const Rank& rank) const;
   void DropCovering(Device& device);
   void PlaceTasks(Device& device);
 
@@ -129,7 +134,9 @@ class RankBuilder {
   Device* last_ = nullptr;
   int last_number_ = -1;
   std::vector<NamedCall> calls_;
-  std::set<uint64_t> kept_;  // processes whose calls a rank has
+  std::vector<bool> has_task_;   // by call: it has launched what a rank has
+  std::vector<int64_t> others_;  // connections of what no rank has
+  std::set<uint64_t> kept_;      // processes whose calls a rank has
   std::vector<Range> ranges_, short_ranges_;
   std::unordered_map<TextId, bool> of_tables_;  // whether short ranges of that name are
   std::vector<NamedStep> steps_;

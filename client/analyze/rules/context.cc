@@ -40,6 +40,64 @@ double InCommon(const std::map<TextId, size_t>& one, const std::map<TextId, size
   return all == 0 ? 1 : static_cast<double>(both) / static_cast<double>(all);
 }
 
+// Of what `one` runs, kernel by kernel and shape by shape, the part that `other` runs, too.
+double PartIn(const Context& context, const Rank& one, const Rank& other) {
+  std::vector<size_t> own(context.job.classes.size()), there(own.size());
+  const auto count = [&context](const Rank& rank, std::vector<size_t>& by_class) {
+    for (const Task& task : rank.tasks) {
+      if (task.work == Work::kCompute && task.kind != kNone && context.StepOf(rank, task.step) != kNone)
+        ++by_class[task.kind];
+    }
+  };
+  count(one, own);
+  count(other, there);
+  size_t both = 0, all = 0;
+  for (size_t i = 0; i < own.size(); ++i) {
+    both += std::min(own[i], there[i]);
+    all += own[i];
+  }
+  return all == 0 ? 0 : static_cast<double>(both) / static_cast<double>(all);
+}
+
+bool SendsMessages(const Job& job, const Rank& rank) {
+  return std::ranges::any_of(rank.collectives, [&job](const Collective& collective) {
+    return IsSend(job.Text(collective.type)) || IsReceive(job.Text(collective.type));
+  });
+}
+
+// Ranks that have more to do than most, and all that those have, are compared with them: they should be
+// alike, as they exchange data. Stages of a pipeline that is not known may differ.
+void JoinOdd(const Context& context, double enough, std::map<uint32_t, std::vector<uint32_t>>& roles) {
+  const Job& job = context.job;
+  const auto may_join = [&](uint32_t odd, uint32_t leader, const std::vector<uint32_t>& most) {
+    const Rank &one = job.ranks[leader], &other = job.ranks[odd];
+    if (one.gaps.any() || other.gaps.any() || context.stage[leader] != context.stage[odd]) return false;
+    if (context.stage[odd] < 0 && SendsMessages(job, other)) return false;
+    const bool exchange = std::ranges::any_of(context.groups, [&](const auto& group) {
+      const std::vector<uint32_t>& of = group.second.ranks;
+      return std::ranges::binary_search(of, odd) &&
+             std::ranges::any_of(most, [&of](uint32_t r) { return std::ranges::binary_search(of, r); });
+    });
+    return exchange && PartIn(context, one, other) >= enough;
+  };
+  std::vector<std::pair<uint32_t, uint32_t>> joins;  // leader of the odd ones, of most
+  for (const auto& [odd, few] : roles) {
+    for (const auto& [leader, most] : roles) {
+      if (most.size() > 1 && most.size() > few.size() && may_join(odd, leader, most)) {
+        joins.emplace_back(odd, leader);
+        break;
+      }
+    }
+  }
+  for (const auto& [odd, leader] : joins) {
+    if (!roles.contains(odd) || !roles.contains(leader)) continue;
+    std::vector<uint32_t>& most = roles[leader];
+    most.insert(most.end(), roles[odd].begin(), roles[odd].end());
+    std::ranges::sort(most);
+    roles.erase(odd);
+  }
+}
+
 std::map<TextId, GroupOf> GroupsOf(const Job& job) {
   std::map<TextId, GroupOf> groups;
   for (uint32_t r = 0; r < job.ranks.size(); ++r) {
@@ -127,6 +185,7 @@ Context MakeContext(const Job& job, const Matches& matches, const Clocks& clocks
     if (same == leaders.end()) leaders.push_back(i);
     roles[leader].push_back(i);
   }
+  JoinOdd(context, enough, roles);
   context.peers.resize(job.ranks.size());
   for (const auto& [leader, members] : roles) {
     for (const uint32_t member : members) context.peers[member] = members;

@@ -8,7 +8,7 @@
 #include "client/analyze/model/columns.h"
 #include "client/analyze/model/findings.h"
 #include "client/analyze/model/match.h"
-#include "client/analyze/model/replay.h"
+#include "client/analyze/model/replay/replay.h"
 #include "client/analyze/model/settings.h"
 #include "client/analyze/model/time_model.h"
 
@@ -34,7 +34,8 @@ struct Context {
   double median_step_ns = 0;     // of these
   std::map<TextId, GroupOf> groups;
   std::vector<int> stage;  // by rank: its place in a pipeline, -1 = it is in none
-  // By rank: those of the same work and stage, it included.
+  // By rank: those of the same work and stage, it included, and those that should have the same and have
+  // more.
   std::vector<std::vector<uint32_t>> peers;
   std::vector<std::vector<StepShares>> shares;
 

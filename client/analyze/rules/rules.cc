@@ -17,7 +17,9 @@ constexpr Rule kRules[] = {
      "the same kernels (type and shape) take general.effect_percent longer than on ranks like it",
      "kernels by name", kReplay, "compare clock, memory bandwidth and other users of the device",
      FindSlowCompute},
-    {"rank.work", "a rank has general.effect_percent more kernels, or larger ones, than three ranks like it",
+    {"rank.work",
+     "a rank has general.effect_percent more kernels, or larger ones, than two or more others that it should "
+     "be like",
      "kernels with shapes", kReplay, "balance what the ranks are given: tokens, experts or layers",
      FindExtraWork},
     {"rank.copy", "a rank copies for general.min_cost_percent of a step longer than ranks like it",
@@ -67,6 +69,12 @@ constexpr Rule kRules[] = {
      "before",
      "collectives and kernels", "as if all but the last had gone beside the computing",
      "send what is ready earlier", FindExposed},
+    {"comm.prefetch",
+     "kernels wait comm.exposed_percent of a step for allGathers of parameters, and nothing is computed "
+     "beside "
+     "these, though the kernels before would have hidden them; not of groups that split tensors",
+     "collectives and kernels", "as if each had gone beside the kernels before it", "fetch ahead",
+     FindLateGathers},
     {"comm.contention",
      "data have comm.contention_ratio of their rate while matrix products, copies or other data run beside "
      "them; "
@@ -77,10 +85,14 @@ constexpr Rule kRules[] = {
      "about "
      "the same size and in the same group; comm.min_samples of each",
      "collectives of all ranks of a group, with sizes", kReplay, "pad buffers to 512 bytes", FindUnaligned},
-    {"comm.order", "at the end ranks wait for each other in different groups", "collectives", "none",
-     "call collectives in the same order on all ranks", nullptr},
-    {"comm.hang", "at the end some ranks have begun a collective and others never do", "collectives", "none",
-     "look at the last thing that the missing rank did", FindHangs},
+    {"comm.order",
+     "at the end ranks wait for each other, in different groups or each for a message of the next",
+     "collectives", "none", "call collectives in the same order on all ranks", nullptr},
+    {"comm.hang",
+     "at the end some ranks have begun a collective, or a message, and others never do; also of ranks that "
+     "are "
+     "not recorded",
+     "collectives", "none", "look at the last thing that the missing rank did", FindHangs},
     {"host.stall",
      "the host launches nothing for host.gap_ms or more, longer than usual at that place, and the device is "
      "idle",

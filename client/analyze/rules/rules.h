@@ -32,6 +32,7 @@ void FindSlowCompute(const Context& context, Found& found);
 void FindExtraWork(const Context& context, Found& found);
 void FindSlowHosts(const Context& context, Found& found);
 void FindStalls(const Context& context, Found& found);
+void FindTails(const Context& context, Found& found);  // with them, behind the last launch
 void FindLaunchBound(const Context& context, Found& found);
 void FindSlowGroups(const Context& context, Found& found);
 void FindSlowLinks(const Context& context, Found& found);
@@ -45,6 +46,7 @@ void FindCopies(const Context& context, Found& found);
 void FindPauses(const Context& context, Found& found);
 void FindSlowing(const Context& context, Found& found);
 void FindExposed(const Context& context, Found& found);
+void FindLateGathers(const Context& context, Found& found);
 void FindContention(const Context& context, Found& found);
 void FindSmall(const Context& context, Found& found);
 void FindUnaligned(const Context& context, Found& found);

@@ -19,6 +19,7 @@ from job_sim import Fault, Shape, make  # noqa: E402
 
 PROFCTL = str(harness.PROFCTL)
 SHAPES = {"pairs": dict(ranks=4, tp=2, steps=6, layers=2), "one group": dict(ranks=4, tp=4, steps=6, layers=2)}
+PIPELINE = dict(ranks=4, tp=1, pp=4, micro=8, steps=6, layers=2, message=1.0)
 FAULTS = {"healthy": [], "slow": [Fault("slow_compute", rank=2, factor=1.3)]}
 DAMAGED = (1, 2)  # ranks; the second one is the slow one
 OK, LOST = 0, 7
@@ -40,6 +41,16 @@ class DamageTest(unittest.TestCase):
                 code, verdict = cls.analyse(folder)
                 cls.jobs[folder] = {finding["key"] for finding in verdict["findings"]}, verdict
                 assert code == OK and cls.jobs[folder][0] == ({"rank.late/2/compute"} if planted else set()), verdict
+
+    def pipeline(self):
+        """A job that the tests of all damages do without."""
+        folder = self.folder / "pipeline"
+        make(Shape(**PIPELINE), [], folder)
+        self.addCleanup(shutil.rmtree, folder)
+        code, verdict = self.analyse(folder)
+        self.assertEqual((code, verdict["findings"]), (OK, []))
+        self.jobs[folder] = set(), verdict
+        self.addCleanup(self.jobs.pop, folder)
 
     @staticmethod
     def analyse(folder):
@@ -119,6 +130,31 @@ class DamageTest(unittest.TestCase):
                 for seed in range(4):
                     yield f"{count} bits, {seed}", False, lambda p, n=count, s=seed: damage.flip(p, n, s)
                     yield f"{count} bytes, {seed}", False, lambda p, n=count, s=seed: damage.scramble(p, n, s)
+
+        self.each(damages)
+
+    def test_kernels_lost_while_recording(self):
+        """No row and no number tells of them; that they were launched does."""
+        self.pipeline()
+        shares = {"globalTaskId % 3 = 1": True, "globalTaskId % 14 = 5": True, "opType = (SELECT opType FROM COMPUTE_TASK_INFO LIMIT 1)": True,
+                  "globalTaskId > (SELECT max(globalTaskId) FROM COMPUTE_TASK_INFO) / 2": True}
+
+        def damages(path):
+            for which, loses in shares.items():
+                yield f"kernels lost: {which}", loses, lambda p, w=which: damage.lose_kernels(p, w)
+
+        self.each(damages)
+
+    def test_times_that_cannot_be(self):
+        self.pipeline()
+        hour = 3_600_000_000_000
+
+        def damages(path):
+            for every, times in ((11, 1000), (50, 300), (1, 1000)):
+                yield f"every {every}th task {times} times as long", True, lambda p, e=every, t=times: damage.lengthen(p, e, t)
+            for tables in (("TASK",), ("TASK", "COMMUNICATION_OP")):
+                for ns in (hour, -hour):
+                    yield f"{tables} moved by {ns} ns", True, lambda p, t=tables, n=ns: damage.move(p, t, n)
 
         self.each(damages)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`profctl analyze` on jobs with planted faults, on the vendor's sample, and on what is torn, missing, doubled or hostile."""
+import contextlib
 import json
 import os
 import pathlib
@@ -31,8 +32,21 @@ class AnalyzeTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def job(self, faults=(), ranks=None, **shape):
-        make(Shape(**{"ranks": 4, "tp": 2, "steps": 6, "layers": 2, **shape}), list(faults), self.folder, ranks)
+        """`ranks`: those that are recorded, of as many as `world` says."""
+        size = {"ranks": shape.pop("world", 4), "tp": 2, "steps": 6, "layers": 2, **shape}
+        make(Shape(**size), list(faults), self.folder, ranks)
         return self.folder
+
+    @contextlib.contextmanager
+    def case(self, what):
+        """A test within a test, with a folder of its own."""
+        whole = self.folder
+        with self.subTest(what), tempfile.TemporaryDirectory(dir=whole) as folder:
+            self.folder = pathlib.Path(folder)
+            try:
+                yield
+            finally:
+                self.folder = whole
 
     def database(self, rank):
         (path,) = self.folder.glob(f"*/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_{rank}.db")
@@ -84,6 +98,72 @@ class AnalyzeTest(unittest.TestCase):
         self.assertIn("4 batches for 4 stages: even the best schedule leaves them idle for 43 % of its time", bubble["title"])
         self.assertIn("16 smaller ones would save up to", bubble["title"])
         self.assertAlmostEqual(bubble["cost"]["ms_per_step"] / (few["step_ms"] - many["step_ms"]), 1, delta=0.2)
+
+    def truth(self):
+        return json.loads((self.folder / "truth.json").read_text(encoding="utf-8"))["faults"]
+
+    def test_a_rank_with_much_more_to_do(self):
+        """More kernels than ranks that are alike have: it is compared with them all the same, and costs what it has more."""
+        for what, shape, count in (("an eighth", dict(kernels=24), 3), ("a quarter", {}, 3), ("half as many again", {}, 6),
+                                   ("in a pipeline", dict(world=8, tp=4, pp=2, micro=4), 3)):
+            with self.case(what):
+                self.job([Fault("more_kernels", rank=2, count=count)], **{"tp": 4, **shape})
+                (finding,) = self.told(self.verdict())
+                self.assertEqual((finding["key"], [cause["id"] for cause in finding["cause"]]), ("rank.late/2/work", ["rank.work"]))
+                self.assertAlmostEqual(finding["cost"]["ms_per_step"] / self.truth()[0]["alone"], 1, delta=0.1)
+
+    def test_parameters_that_nobody_fetches_ahead(self):
+        sharded = dict(tp=1, layers=4, fsdp=3.0)
+        with self.case("ahead"):
+            self.job([], **sharded)
+            self.assertEqual(self.told(self.verdict()), [])
+        with self.case("late"):
+            self.job([Fault("no_prefetch", rank=-1)], **sharded)
+            (finding,) = self.told(self.verdict())
+            self.assertEqual(finding["key"], "comm.prefetch")
+            self.assertIn("for what 8 allGathers bring: none is fetched while those before are computed: dp group of ranks 0-3", finding["title"])
+            self.assertAlmostEqual(finding["cost"]["ms_per_step"] / self.truth()[0]["alone"], 1, delta=0.25)
+
+    def test_who_the_others_wait_for_at_the_end(self):
+        """One finding names the rank, or those that wait for each other, and what it did last; no other one, and nothing is lost."""
+        pipeline = dict(tp=1, pp=4, micro=6)
+        for what, shape, fault, ranks, key, texts in (
+                ("in a step", dict(tp=4), Fault("dies", rank=2, step=4, count=2), None, "comm.hang/2",
+                 ("rank 2 never comes to the last allReduce of the tp group of ranks 0-3; the others wait ", "; the last that it ran is Cast")),
+                ("before its first collective", dict(tp=4), Fault("dies", rank=2, step=0), None, "comm.hang/2",
+                 ("rank 2 never comes to the last allReduce of the tp group of ranks 0-3; the others wait ", "; the last that it ran is Cast")),
+                ("in a pipeline", pipeline, Fault("dies", rank=2, step=4, count=5), None, "comm.hang/2",
+                 ("rank 2 never sends what rank ", " waits for in the pp group of ranks ", "; the others wait ", "; the last that it ran is ")),
+                ("in a pipeline of two columns", dict(pipeline, world=8), Fault("dies", rank=4, step=4, count=5), None, "comm.hang/4",
+                 ("rank 4 never ", "; the others wait ", "; the last that it ran is ")),
+                ("and is not recorded", dict(tp=4), Fault("dies", rank=2, step=4, count=2), [0, 1, 3], "comm.hang/2",
+                 ("rank 2, which is not recorded, never comes to the last allReduce of the tp group of ranks 0-3; ",)),
+                ("in a pipeline, and is not recorded", pipeline, Fault("dies", rank=2, step=4, count=5), [0, 1, 3], "comm.hang/2",
+                 ("rank 2, which is not recorded, never sends what rank ",)),
+                ("messages in a circle", pipeline, Fault("receives_first", rank=1, step=4), None, "comm.order/1,2",
+                 ("ranks 1,2 wait for each other for ever: rank 1 waits in its receive of the pp group of ranks 1,2 for rank 2, "
+                  "rank 2 waits in its receive of the pp group of ranks 1,2 for rank 1",))):
+            with self.case(what):
+                self.job([fault], ranks, **shape)
+                found = self.told(self.verdict())
+                self.assertEqual([finding["key"] for finding in found], [key], found)
+                for text in texts:
+                    self.assertIn(text, found[0]["title"])
+
+    def test_a_partner_that_is_not_recorded_and_left_nobody_in_its_group(self):
+        self.job([Fault("slow_compute", rank=3, factor=1.5)], [0, 1, 2])
+        (absent,) = [finding for finding in self.verdict()["findings"] if finding["id"] == "rank.absent"]
+        (table,) = absent["evidence"]
+        waits = {row[0]: row[2] for row in table["rows"]}
+        self.assertGreater(max(waits.values()), 0.1, waits)
+
+    def test_a_stop_behind_the_last_launch_has_a_name(self):
+        for kind, cause in (("gc_behind", "host.gc"), ("save_behind", "step.checkpoint")):
+            with self.case(kind):
+                self.job([Fault(kind, rank=1, step=5, ms=20)])
+                (finding,) = self.told(self.verdict())
+                self.assertEqual([one["id"] for one in finding["cause"]], [cause])
+                self.assertIn("rank 1 (host0, device 1): behind its last launch the host stops for 20.", finding["title"])
 
     def test_two_lines_for_a_finding_and_the_evidence_behind_it(self):
         self.job(SLOW)

@@ -1,5 +1,5 @@
 // Jobs of a few tasks, whose times can be told by hand.
-#include "client/analyze/model/replay.h"
+#include "client/analyze/model/replay/replay.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "client/analyze/job.h"
 #include "client/analyze/model/match.h"
-#include "client/analyze/model/replay.h"
+#include "client/analyze/model/replay/replay.h"
 
 namespace profd::analyze {
 namespace {

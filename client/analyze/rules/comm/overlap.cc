@@ -19,32 +19,6 @@ const Collective& Of(const Job& job, const Match::Member& member) {
   return job.ranks[member.rank].collectives[member.collective];
 }
 
-// How much of a span tasks of one kind cover, on one rank: the union of those that `counts`.
-template <typename Counts>
-Ns Covered(const Rank& rank, Ns from, Ns to, Counts counts) {
-  Ns covered = 0, reached = from;
-  // Tasks are sorted by begin; those that began long before are few and long, so look back a little.
-  constexpr ptrdiff_t kLookBack = 64;
-  const auto first = std::ranges::lower_bound(rank.tasks, from, {}, &Task::begin);
-  for (auto at = first - std::min(first - rank.tasks.begin(), kLookBack);
-       at != rank.tasks.end() && at->begin < to; ++at) {
-    if (at->end <= reached || !counts(*at)) continue;
-    covered += std::min(at->end, to) - std::max(at->begin, reached);
-    reached = std::min(at->end, to);
-  }
-  return covered;
-}
-
-// When the data of a match were on their way.
-struct Way {
-  Ns from = 0, to = 0;
-  Ns length() const { return to - from; }
-};
-Way WayOf(const Context& context, uint32_t match) {
-  const Ns last = context.replay.LastArrival(match);
-  return {last, last + context.replay.Transfer(match)};
-}
-
 Finding Unsure(std::string id, std::string key, std::string title, LessOfMatches less,
                const Context& context) {
   Finding finding;
@@ -75,9 +49,6 @@ void FindExposed(const Context& context, Found& found) {
     for (const auto& [group, matches] : of)
       by_group[group].insert(by_group[group].end(), matches.begin(), matches.end());
   }
-  const auto is_kernel = [](const Task& task) {
-    return task.work == Work::kCompute || task.work == Work::kAiCpu;
-  };
   for (auto& [id, matches] : by_group) {
     std::ranges::sort(matches, {}, [&](uint32_t match) {
       const Match& of = context.matches.all[match];
@@ -101,13 +72,13 @@ void FindExposed(const Context& context, Found& found) {
       for (size_t at = i; at < end; ++at) {
         const Way way = WayOf(context, matches[at]);
         run += way.length();
-        hidden += Covered(rank, way.from, way.to, is_kernel);
+        hidden += ComputedIn(rank, way.from, way.to);
       }
       if (end - i >= 2 && hidden * 10 < run) {
         // The computing between the group's collective before, or the step's begin, and the run.
         Ns from = rank.steps[own(i).step].begin;
         if (i > 0 && context.matches.all[matches[i - 1]].step == first.step) from = own(i - 1).end;
-        const Ns before = Covered(rank, from, own(i).begin, is_kernel);
+        const Ns before = ComputedIn(rank, from, own(i).begin);
         Group& group = groups[id];
         Ns room = before;
         for (size_t at = i; at + 1 < end; ++at) {

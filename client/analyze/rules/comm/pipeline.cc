@@ -14,8 +14,9 @@ constexpr size_t kMostStages = 50;  // in a table
 // Of one stage: what its ranks compute in a step, and how many batches they are given.
 struct Stage {
   std::vector<uint32_t> ranks;
-  double computing = 0;  // ns of a step: what half of its ranks have at least
-  double busy = 0;       // the same with what they wait for within the stage: all but messages and idle time
+  double computing = 0;   // ns of a step: what half of its ranks have at least
+  double busy = 0;        // the same with what they wait for within the stage: all but messages and idle time
+  bool is_whole = false;  // of one of its ranks all that it did is known
 };
 
 std::map<int, Stage> StagesOf(const Context& context) {
@@ -27,6 +28,7 @@ std::map<int, Stage> StagesOf(const Context& context) {
     std::vector<double> computing, busy;
     for (const uint32_t r : stage.ranks) {
       const Rank& rank = context.job.ranks[r];
+      if (rank.gaps.any()) continue;
       std::vector<double> of_step(context.steps()), with_collectives(context.steps());
       for (size_t i = 0; i < rank.steps.size(); ++i) {
         const uint32_t step = context.StepOf(rank, static_cast<uint32_t>(i));
@@ -44,6 +46,8 @@ std::map<int, Stage> StagesOf(const Context& context) {
       computing.push_back(Median(of_step));
       busy.push_back(Median(with_collectives));
     }
+    stage.is_whole = !computing.empty();
+    if (!stage.is_whole) continue;
     // The lower one in the middle: of two ranks one that is slow makes no heavy stage.
     const auto middle = computing.begin() + (std::ssize(computing) - 1) / 2;
     std::ranges::nth_element(computing, middle);
@@ -96,7 +100,10 @@ void FindHeavyStages(const Context& context, Found& found) {
   if (stages.size() < 2) return;
   std::vector<double> all;
   all.reserve(stages.size());
-  for (const auto& [number, stage] : stages) all.push_back(stage.computing);
+  for (const auto& [number, stage] : stages) {
+    if (stage.is_whole) all.push_back(stage.computing);
+  }
+  if (all.size() < 2) return;
   const double ratio = context.Get("pipe.stage_ratio");
   const double usual = Usual(all, ratio - 1);
   for (const auto& [number, stage] : stages) {
@@ -202,7 +209,8 @@ Schedule ScheduleOf(const Context& context) {
   const std::map<int, Stage> stages = StagesOf(context);
   schedule.stages = stages.size();
   schedule.batches = BatchesOf(context);
-  if (schedule.stages < 2 || schedule.batches == 0) return schedule;
+  const bool is_whole = std::ranges::all_of(stages, [](const auto& of) { return of.second.is_whole; });
+  if (schedule.stages < 2 || schedule.batches == 0 || !is_whole) return schedule;
   schedule.table = {"stages", {"stage", "ranks", "work_ms", "waits_ms"}, {}};
   double first = 0, sum = 0;
   for (const auto& [number, stage] : stages) {

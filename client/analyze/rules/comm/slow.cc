@@ -1,10 +1,7 @@
-// Groups whose data take longer than those of others, collectives that one rank never comes to, ranks that
-// nobody recorded.
+// Groups whose data take longer than those of others, ranks that nobody recorded.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
-#include <set>
 
 #include "base/join.h"
 #include "client/analyze/model/statistics.h"
@@ -143,143 +140,26 @@ void FindSlowTransfers(const Context& context, Found& found) {
 
 namespace {
 
-// The last collective of a group at the end of the recording: who has begun it, and who never does.
-struct Hang {
-  TextId group = 0;
-  std::set<uint32_t> missing;
-  std::vector<std::pair<uint32_t, const Collective*>> waiting;
-  double waited = 0;
-};
-
-// Two that wait for each other: the missing of each are those that wait in the other one.
-bool IsCrossed(const Hang& one, const Hang& other) {
-  const auto all_wait_in = [](const std::set<uint32_t>& missing, const Hang& where) {
-    return std::ranges::all_of(missing, [&](uint32_t r) {
-      return std::ranges::any_of(where.waiting, [r](const auto& entry) { return entry.first == r; });
-    });
-  };
-  return all_wait_in(one.missing, other) && all_wait_in(other.missing, one);
-}
-
-Finding MakeCrossed(const Context& context, const Hang& one, const Hang& other) {
-  const Job& job = context.job;
-  // Who is alone with its order is most likely the one that is wrong.
-  const Hang &odd = one.missing.size() <= other.missing.size() ? one : other,
-             &rest = &odd == &one ? other : one;
-  const std::vector<uint32_t> ranks(odd.missing.begin(), odd.missing.end()),
-      others(rest.missing.begin(), rest.missing.end());
-  Finding finding;
-  finding.id = "comm.order";
-  finding.where = WhereOf(job, ranks);
-  finding.where.groups = {std::string(job.Text(odd.group)), std::string(job.Text(rest.group))};
-  finding.key = "comm.order/" + RankList(job, ranks);
-  finding.title = "rank " + RankList(job, ranks) + " waits in the " + GroupName(context, rest.group) +
-                  " for rank " + RankList(job, others) + ", which waits for it in the " +
-                  GroupName(context, odd.group) + ": they call these in different order";
-  finding.severity = Severity::kCritical;
-  finding.is_fact = true;
-  finding.cost.method = Method::kNone;
-  Table table{"who waits", {"rank", "group", "collective", "since_ns", "waited_ms"}, {}};
-  for (const Hang* hang : {&odd, &rest}) {
-    for (const auto& [r, waits] : hang->waiting) {
-      if (table.rows.size() < 50)
-        table.rows.push_back({job.ranks[r].number, GroupName(context, hang->group),
-                              std::string(job.Text(waits->name)), waits->begin,
-                              static_cast<double>(waits->end - waits->begin) / 1e6});
+// How long collectives take whose group has one rank that is recorded, and others that are not: by group,
+// type and size.
+std::map<TextId, std::map<std::pair<TextId, uint64_t>, std::vector<Ns>>> LonelyLengths(
+    const Context& context) {
+  std::map<TextId, std::map<std::pair<TextId, uint64_t>, std::vector<Ns>>> lengths;
+  for (const Rank& rank : context.job.ranks) {
+    for (const Collective& collective : rank.collectives) {
+      const std::string_view type = context.job.Text(collective.type);
+      if (context.StepOf(rank, collective.step) == kNone || IsSend(type) || IsReceive(type) ||
+          !context.matches.absent.contains(collective.group) ||
+          context.groups.at(collective.group).ranks.size() > 1)
+        continue;
+      lengths[collective.group][{collective.type, collective.bytes}].push_back(collective.end -
+                                                                               collective.begin);
     }
   }
-  finding.evidence.push_back(std::move(table));
-  finding.advice = {"call collectives of groups that share ranks in the same order on all of them"};
-  finding.factors = {{"record", 0.9, "each of them has begun one and not the other"}};
-  return finding;
+  return lengths;
 }
 
 }  // namespace
-
-void FindHangs(const Context& context, Found& found) {
-  const Job& job = context.job;
-  constexpr double kMuchLonger = 10;
-  std::map<TextId, std::vector<Ns>> usual;
-  for (uint32_t i = 0; i < context.matches.all.size(); ++i) {
-    const Match& match = context.matches.all[i];
-    if (!match.is_pair && match.members.size() == context.groups.at(match.group).ranks.size())
-      usual[match.group].push_back(context.replay.Transfer(i));
-  }
-  std::vector<Hang> hangs;
-  std::set<uint32_t> stuck;  // ranks that wait themselves
-  for (const auto& [group, of] : context.groups) {
-    const std::vector<uint32_t>& ranks = of.ranks;
-    // What each rank has behind the last collective that all of them share.
-    std::map<uint32_t, std::vector<const Collective*>> tails;
-    size_t most = 0;
-    for (const uint32_t r : ranks) {
-      std::vector<const Collective*>& tail = tails[r];
-      for (const Collective& collective : job.ranks[r].collectives) {
-        if (collective.group != group) continue;
-        const bool is_shared =
-            collective.match != kNone && context.matches.all[collective.match].members.size() == ranks.size();
-        if (is_shared) {
-          tail.clear();
-        } else {
-          tail.push_back(&collective);
-        }
-      }
-      most = std::max(most, tail.size());
-    }
-    if (most == 0 || usual[group].empty()) continue;
-    Hang hang;
-    hang.group = group;
-    hang.waited = std::numeric_limits<double>::max();
-    bool is_one_behind = true;
-    for (const auto& [r, tail] : tails) {
-      if (tail.size() == most) {
-        hang.waiting.emplace_back(r, tail.back());
-        hang.waited = std::min(hang.waited, static_cast<double>(tail.back()->end - tail.back()->begin));
-      } else {
-        hang.missing.insert(r);
-        is_one_behind = is_one_behind && tail.size() + 1 == most;
-      }
-    }
-    if (hang.missing.empty() || !is_one_behind || hang.waited < kMuchLonger * Median(usual[group])) continue;
-    for (const auto& [r, collective] : hang.waiting) stuck.insert(r);
-    hangs.push_back(std::move(hang));
-  }
-  for (size_t i = 0; i < hangs.size(); ++i) {
-    for (size_t j = i + 1; j < hangs.size(); ++j) {
-      if (IsCrossed(hangs[i], hangs[j])) found.findings.push_back(MakeCrossed(context, hangs[i], hangs[j]));
-    }
-  }
-  for (auto& [group, missing, waiting, waited] : hangs) {
-    // One that waits for somebody else does not keep the others waiting.
-    std::erase_if(missing, [&stuck](uint32_t r) { return stuck.contains(r); });
-    if (missing.empty()) continue;
-    Finding finding;
-    finding.id = "comm.hang";
-    std::string names;
-    for (const uint32_t r : missing) {
-      base::AddTo(names, job.ranks[r].number);
-      finding.where.ranks.push_back(job.ranks[r].number);
-    }
-    finding.key = "comm.hang/" + names;
-    finding.where.groups = {std::string(job.Text(group))};
-    finding.title = "rank " + names + " never comes to the last " +
-                    std::string(job.Text(waiting.front().second->type)) + " of the " +
-                    GroupName(context, group) + "; the others wait " + Time(waited);
-    finding.severity = Severity::kCritical;
-    finding.is_fact = true;
-    finding.cost.method = Method::kNone;
-    Table table{"who waits", {"rank", "since_ns", "waited_ms"}, {}};
-    for (const auto& [r, waits] : waiting) {
-      if (table.rows.size() < 50)
-        table.rows.push_back(
-            {job.ranks[r].number, waits->begin, static_cast<double>(waits->end - waits->begin) / 1e6});
-    }
-    finding.evidence.push_back(std::move(table));
-    finding.advice = {"look at the last thing that rank " + names + " did before it"};
-    finding.factors = {{"record", 0.9, "its collectives end before"}};
-    found.findings.push_back(std::move(finding));
-  }
-}
 
 void FindAbsentRanks(const Context& context, Found& found) {
   std::map<TextId, std::map<TransferClass, std::vector<uint32_t>>> groups;
@@ -290,14 +170,19 @@ void FindAbsentRanks(const Context& context, Found& found) {
     if (match.step >= context.first && context.matches.absent.contains(match.group))
       groups[match.group][ClassOf(context, match)].push_back(i);
   }
+  std::map<TextId, double> waits;  // ns
+  const auto add = [&waits](TextId group, const std::vector<Ns>& lengths) {
+    const double least = Quantile(lengths, kShortQuantile);
+    for (const Ns length : lengths) waits[group] += std::max(0.0, static_cast<double>(length) - least);
+  };
   for (const auto& [group, classes] : groups) {
-    double sum = 0;
-    for (const auto& [key, matches] : classes) {
-      const std::vector<Ns> lengths = LengthsOf(context, matches);
-      const double least = Quantile(lengths, kShortQuantile);
-      for (const Ns length : lengths) sum += std::max(0.0, static_cast<double>(length) - least);
-    }
-    sum /= static_cast<double>(context.steps());
+    for (const auto& [key, matches] : classes) add(group, LengthsOf(context, matches));
+  }
+  for (const auto& [group, lengths] : LonelyLengths(context)) {
+    for (const auto& [key, of] : lengths) add(group, of);
+  }
+  for (const auto& [group, ns] : waits) {
+    const double sum = ns / static_cast<double>(context.steps());
     waited = std::max(waited, sum);
     if (table.rows.size() < 50)
       table.rows.push_back({std::string(context.job.Text(group)),

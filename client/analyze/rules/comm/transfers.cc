@@ -35,6 +35,16 @@ std::vector<Ns> LengthsOf(const Context& context, const std::vector<uint32_t>& m
   return lengths;
 }
 
+Ns ComputedIn(const Rank& rank, Ns from, Ns to) {
+  return Covered(rank, from, to,
+                 [](const Task& task) { return task.work == Work::kCompute || task.work == Work::kAiCpu; });
+}
+
+Way WayOf(const Context& context, uint32_t match) {
+  const Ns last = context.replay.LastArrival(match);
+  return {last, last + context.replay.Transfer(match)};
+}
+
 std::string GroupName(const Context& context, TextId group) {
   const auto known = context.groups.find(group);
   if (known == context.groups.end()) return "group of no rank";

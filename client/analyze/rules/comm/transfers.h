@@ -2,6 +2,7 @@
 // job in which some take less.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -31,6 +32,31 @@ using Transfers = std::map<TransferClass, std::map<TextId, std::vector<uint32_t>
 Transfers TransfersByClass(const Context& context);
 // How long their data take, in the order of `matches`.
 std::vector<Ns> LengthsOf(const Context& context, const std::vector<uint32_t>& matches);
+
+// How much of a span tasks of one kind cover, on one rank: the union of those that `counts`.
+template <typename Counts>
+Ns Covered(const Rank& rank, Ns from, Ns to, Counts counts) {
+  Ns covered = 0, reached = from;
+  // Tasks are sorted by begin; those that began long before are few and long, so look back a little.
+  constexpr ptrdiff_t kLookBack = 64;
+  const auto first = std::ranges::lower_bound(rank.tasks, from, {}, &Task::begin);
+  for (auto at = first - std::min(first - rank.tasks.begin(), kLookBack);
+       at != rank.tasks.end() && at->begin < to; ++at) {
+    if (at->end <= reached || !counts(*at)) continue;
+    covered += std::min(at->end, to) - std::max(at->begin, reached);
+    reached = std::min(at->end, to);
+  }
+  return covered;
+}
+// The same of kernels.
+Ns ComputedIn(const Rank& rank, Ns from, Ns to);
+
+// When the data of a match were on their way.
+struct Way {
+  Ns from = 0, to = 0;
+  Ns length() const { return to - from; }
+};
+Way WayOf(const Context& context, uint32_t match);
 
 // Groups with a slow link (rule comm.slow-link), and how many times as long as usual data take on it.
 std::map<TextId, double> SlowLinkGroups(const Context& context);

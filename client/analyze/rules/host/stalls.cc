@@ -468,6 +468,7 @@ void FindStalls(const Context& context, Found& found) {
   JoinCauses(groups);
   for (const auto& [key, group] : groups)
     found.findings.push_back(MakeStall(context, group, std::get<1>(key)));
+  FindTails(context, found);
 }
 
 }  // namespace profd::analyze

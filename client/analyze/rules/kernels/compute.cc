@@ -312,6 +312,33 @@ void FindSlowCompute(const Context& context, Found& found) {
   }
 }
 
+namespace {
+
+// By class of kernels that a rank has more of than is usual, ascending: the part of their time that is left
+// without all that it has more. What it has less of others, as its shapes differ, is left.
+std::vector<std::pair<uint32_t, double>> UsualParts(const ClassSums& own,
+                                                    const std::vector<UsualClass>& usual) {
+  double more = 0, less = 0;
+  for (uint32_t kind = 0; kind < usual.size(); ++kind) {
+    const ClassSum sum = own.Of(kind);
+    const double extra = sum.count - usual[kind].count;
+    if (extra > 0) {
+      more += extra * sum.mean();
+    } else {
+      less -= extra * usual[kind].mean;
+    }
+  }
+  std::vector<std::pair<uint32_t, double>> parts;
+  const double share = more > 0 ? std::max(0.0, 1 - less / more) : 0;
+  for (const auto& [kind, sum] : own) {
+    if (const double extra = sum.count - usual[kind].count; extra > 0)
+      parts.emplace_back(kind, 1 - share * extra / sum.count);
+  }
+  return parts;
+}
+
+}  // namespace
+
 // More kernels than others of the role, or other shapes of the same types.
 void FindExtraWork(const Context& context, Found& found) {
   const Job& job = context.job;
@@ -369,8 +396,15 @@ void FindExtraWork(const Context& context, Found& found) {
       finding.evidence.push_back(std::move(table));
       finding.advice = {"balance what the ranks are given: tokens, experts or layers"};
       finding.factors = {Occurrences(context.steps())};
-      finding.without = [r, factor = 1 / (1 + more), &context](const Replay& replay, Lengths& lengths) {
-        ScaleComputing(context, replay, lengths, r, factor);
+      finding.without = [r, parts = UsualParts(sums[r], usual), &context](const Replay& replay,
+                                                                          Lengths& lengths) {
+        Lengths::OfRank& of = replay.Touch(lengths, r);
+        ForEachKernel(context, context.job.ranks[r], [&](uint32_t i, const Task& task) {
+          const auto part =
+              std::ranges::lower_bound(parts, task.kind, {}, &std::pair<uint32_t, double>::first);
+          if (part != parts.end() && part->first == task.kind)
+            of.task[i] = std::llround(static_cast<double>(of.task[i]) * part->second);
+        });
       };
       found.findings.push_back(std::move(finding));
     }

@@ -1,4 +1,4 @@
-#include "client/analyze/reading/strays.h"
+#include "client/analyze/reading/damage/strays.h"
 
 #include <algorithm>
 #include <iterator>
@@ -47,6 +47,36 @@ std::vector<uint32_t> Covering(const std::vector<LaneRow>& rows, double much) {
       covering.push_back(row.index);
   }
   return covering;
+}
+
+double CrossedOf(const Rank& rank, size_t lanes) {
+  constexpr Ns kSlack = 1'000;
+  std::vector<Ns> reached(rank.lanes, INT64_MIN);
+  size_t kernels = 0, crossed = 0;
+  for (const Task& task : rank.tasks) {
+    if (task.work == Work::kCollective || task.lane >= lanes) continue;
+    ++kernels;
+    crossed += task.begin + kSlack < reached[task.lane] ? 1 : 0;
+    reached[task.lane] = std::max(reached[task.lane], task.end);
+  }
+  return kernels == 0 ? 0 : static_cast<double>(crossed) / static_cast<double>(kernels);
+}
+
+bool AreApart(const Rank& rank) {
+  constexpr Ns kNever = -1'000'000, kLongAfter = 10'000'000'000;
+  constexpr size_t kEnough = 4;
+  std::vector<Ns> waited, begins;
+  for (const Task& task : rank.tasks) {
+    if (task.launch == kNone) continue;
+    waited.push_back(task.begin - rank.calls[task.launch].begin);
+    begins.push_back(task.begin);
+  }
+  if (waited.size() < kEnough) return false;
+  if (Median(std::move(waited)) < kNever) return true;
+  // A queue is not so long that most of it runs when the program has been through for as long as it ran.
+  const Ns end = rank.calls.back().end;
+  const Ns most = std::max(kLongAfter, end - rank.calls.front().begin);
+  return Median(std::move(begins)) > static_cast<double>(end + most);
 }
 
 }  // namespace profd::analyze

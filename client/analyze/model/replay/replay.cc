@@ -1,4 +1,4 @@
-#include "client/analyze/model/replay.h"
+#include "client/analyze/model/replay/replay.h"
 
 #include <algorithm>
 #include <array>
@@ -10,6 +10,7 @@
 
 #include "client/analyze/model/order.h"
 #include "client/analyze/model/parallel.h"
+#include "client/analyze/model/replay/steps_of_job.h"
 #include "client/analyze/model/statistics.h"
 
 namespace profd::analyze {
@@ -20,47 +21,6 @@ constexpr Ns kBackToBack = 2'000;  // and one so soon behind its own lane's has 
 constexpr size_t kFullQueue = 64;  // tasks that wait; with fewer a long call has another reason
 constexpr Ns kLongCall = 20'000;
 constexpr Ns kLongPause = 200'000;
-
-// By step of a rank, when the last of its tasks is done; INT64_MIN: it has none.
-template <typename EndOf>
-std::vector<Ns> DoneOf(const Rank& rank, EndOf end_of) {
-  std::vector<Ns> done(rank.steps.size(), INT64_MIN);
-  for (size_t i = 0; i < rank.tasks.size(); ++i) {
-    if (const uint32_t step = rank.tasks[i].step; step != kNone) done[step] = std::max(done[step], end_of(i));
-  }
-  return done;
-}
-
-// What ranks make of the steps of a job.
-class StepsOfJob {
- public:
-  explicit StepsOfJob(size_t count)
-      : begin_(count, INT64_MAX), end_(count, INT64_MIN), device_end_(count, INT64_MIN) {}
-
-  // Of one rank: `done` by step, and its steps as the program has them.
-  void Add(const Rank& rank, const std::vector<Ns>& done, const std::vector<Step>& program) {
-    for (size_t i = 0; i < program.size(); ++i) {
-      const uint32_t step = rank.job_step[i];
-      if (step == kNone) continue;
-      begin_[step] = std::min(begin_[step], program[i].begin);
-      end_[step] = std::max({end_[step], program[i].end, done[i]});
-      device_end_[step] = std::max(device_end_[step], done[i]);
-    }
-  }
-  void Fill(Replay::Outcome& outcome) {
-    outcome.step_end = std::move(device_end_);
-    // One in which no device does anything ends with the one before.
-    Ns reached = outcome.begin;
-    for (Ns& end : outcome.step_end) reached = end = std::max(end, reached);
-    reached = INT64_MIN;
-    for (size_t i = 0; i < end_.size(); ++i)
-      outcome.length.push_back(
-          std::max<Ns>(0, end_[i] - std::max(begin_[i], std::exchange(reached, end_[i]))));
-  }
-
- private:
-  std::vector<Ns> begin_, end_, device_end_;
-};
 
 }  // namespace
 
@@ -380,7 +340,7 @@ class Replay::Engine {
       }
       steps.Add(rank, done, states_[r].program);
     }
-    steps.Fill(outcome);
+    steps.Fill(outcome.begin, outcome.step_end, outcome.length);
     return outcome;
   }
 
@@ -610,7 +570,7 @@ Replay::Outcome Replay::FindMeasured() const {
     }
     steps.Add(rank, DoneOf(rank, [&](size_t task) { return rank.tasks[task].end; }), rank.steps);
   }
-  steps.Fill(outcome);
+  steps.Fill(outcome.begin, outcome.step_end, outcome.length);
   return outcome;
 }
 

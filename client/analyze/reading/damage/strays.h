@@ -43,4 +43,8 @@ struct LaneRow {
 };
 std::vector<uint32_t> Covering(const std::vector<LaneRow>& rows, double much);
 
+// Of a rank whose tasks are in order: Gaps::crossed and Gaps::apart, as its own rows tell.
+double CrossedOf(const Rank& rank, size_t lanes);
+bool AreApart(const Rank& rank);
+
 }  // namespace profd::analyze

@@ -1,4 +1,4 @@
-#include "client/analyze/reading/gaps.h"
+#include "client/analyze/reading/damage/gaps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/join.h"
+#include "client/analyze/model/groups.h"
 #include "client/analyze/model/statistics.h"
 
 namespace profd::analyze {
@@ -15,30 +16,24 @@ namespace {
 // Of a rank in a group: collectives by step.
 using Counts = std::map<uint32_t, std::map<uint32_t, size_t>>;
 
-// Who is in a group: who uses it, and who should, as any of its ranks says.
+// By group. What nobody in a group goes on behind is not counted: who never comes to it keeps the others
+// waiting for ever, and has lost nothing.
 std::map<TextId, Counts> CountCollectives(const Job& job) {
   std::map<TextId, Counts> groups;
+  std::map<TextId, Ns> last;  // begin of the last thing that any of its ranks does
+  for (const auto& [group, members] : MembersOf(job)) {
+    Ns& of = last[group] = INT64_MIN;
+    for (const uint32_t r : members.ranks) {
+      groups[group].try_emplace(r);
+      if (!job.ranks[r].tasks.empty()) of = std::max(of, job.ranks[r].tasks.back().begin);
+    }
+  }
   for (uint32_t r = 0; r < job.ranks.size(); ++r) {
     const Rank& rank = job.ranks[r];
     for (const Collective& collective : rank.collectives) {
       const uint32_t step = collective.step == kNone ? kNone : rank.job_step[collective.step];
-      std::map<uint32_t, size_t>& own = groups[collective.group][r];
-      if (step != kNone) ++own[step];
+      if (step != kNone && collective.end < last[collective.group]) ++groups[collective.group][r][step];
     }
-  }
-  std::map<int64_t, uint32_t> index_of;
-  for (uint32_t r = 0; r < job.ranks.size(); ++r) index_of[job.ranks[r].number] = r;
-  for (auto& [group, counts] : groups) {
-    const std::string name(job.Text(group));
-    std::set<uint32_t> members;
-    for (const auto& [r, own] : counts) {
-      const auto known = job.ranks[r].groups.find(name);
-      if (known == job.ranks[r].groups.end()) continue;
-      for (const int64_t number : known->second.ranks) {
-        if (const auto at = index_of.find(number); at != index_of.end()) members.insert(at->second);
-      }
-    }
-    for (const uint32_t member : members) counts.try_emplace(member);
   }
   return groups;
 }
@@ -65,7 +60,11 @@ Range WholeSteps(const Counts& counts, size_t steps) {
 
 void GapsOfCollectives(Job& job) {
   std::vector<size_t> missing(job.ranks.size()), expected(job.ranks.size());
+  std::set<uint32_t> with;  // ranks that have any
   for (const auto& [group, counts] : CountCollectives(job)) {
+    for (const auto& [r, own] : counts) {
+      if (!own.empty()) with.insert(r);
+    }
     if (counts.size() < 2) continue;
     std::map<uint32_t, std::vector<size_t>> by_step;
     for (const auto& [r, own] : counts) {
@@ -85,12 +84,10 @@ void GapsOfCollectives(Job& job) {
       }
     }
   }
-  size_t with = 0;
-  for (const Rank& rank : job.ranks) with += rank.collectives.empty() ? 0 : 1;
   for (size_t r = 0; r < job.ranks.size(); ++r) {
     double& gap = job.ranks[r].gaps.collectives;
     gap = missing[r] < kFewest ? 0 : static_cast<double>(missing[r]) / static_cast<double>(expected[r]);
-    if (job.ranks[r].collectives.empty() && 2 * with > job.ranks.size()) gap = 1;
+    if (job.ranks[r].collectives.empty() && 2 * with.size() > job.ranks.size()) gap = 1;
   }
 }
 
@@ -117,19 +114,9 @@ void GapsOfKernels(Job& job) {
 
 // Who is in groups of these ranks, as they say, and is not here.
 void TellAbsent(Job& job) {
-  std::set<int64_t> here, absent;
-  for (const Rank& rank : job.ranks) here.insert(rank.number);
-  for (const Rank& rank : job.ranks) {
-    std::set<TextId> groups;
-    for (const Collective& collective : rank.collectives) groups.insert(collective.group);
-    for (const TextId group : groups) {
-      const auto known = rank.groups.find(std::string(job.Text(group)));
-      if (known == rank.groups.end()) continue;
-      for (const int64_t number : known->second.ranks) {
-        if (!here.contains(number)) absent.insert(number);
-      }
-    }
-  }
+  std::set<int64_t> absent;
+  for (const auto& [group, members] : MembersOf(job))
+    absent.insert(members.absent.begin(), members.absent.end());
   if (absent.empty()) return;
   constexpr size_t kMostNamed = 8;
   std::vector<int64_t> named(absent.begin(), absent.end());
@@ -154,10 +141,18 @@ void FindStepGaps(Job& job) {
   std::map<int64_t, size_t> count;
   std::vector<double> outside;
   size_t with = 0;
+  Ns first = INT64_MAX, last = INT64_MIN;  // what lies outside of all steps has lost none
   for (const Rank& rank : job.ranks) {
     with += rank.steps.empty() ? 0 : 1;
     for (const Step& step : rank.steps) ++count[step.number];
-    const auto tasks = std::ranges::count_if(rank.tasks, [](const Task& task) { return task.step == kNone; });
+    if (rank.steps.empty()) continue;
+    first = std::min(first, rank.steps.front().begin);
+    last = std::max(last, rank.steps.back().end);
+  }
+  for (const Rank& rank : job.ranks) {
+    const auto tasks = std::ranges::count_if(rank.tasks, [&](const Task& task) {
+      return task.step == kNone && task.begin >= first && task.begin < last;
+    });
     outside.push_back(static_cast<double>(tasks) /
                       static_cast<double>(std::max<size_t>(rank.tasks.size(), 1)));
   }
@@ -179,29 +174,34 @@ void FindStepGaps(Job& job) {
 }
 
 void FindGaps(Job& job) {
-  std::vector<double> kernels, calls;
-  for (const Rank& rank : job.ranks) {
-    kernels.push_back(rank.gaps.kernels);
-    calls.push_back(rank.gaps.calls);
-  }
-  // With two of them the one that has more is whole.
-  const double no_kernels = Quantile(kernels, job.ranks.size() > 2 ? 0.5 : 0.0),
-               no_calls = Quantile(calls, job.ranks.size() > 2 ? 0.5 : 0.0);
-  // Where many have rows that make no sense, they are recorded like that.
-  const auto torn = std::ranges::count_if(job.ranks, [](const Rank& rank) { return rank.gaps.torn; });
-  const bool is_usual = 2 * static_cast<size_t>(torn) >= job.ranks.size();
   for (Rank& rank : job.ranks) {
-    Gaps& gaps = rank.gaps;
-    gaps.torn = gaps.torn && !is_usual;
-    gaps.kernels = std::max(0.0, gaps.kernels - (job.ranks.size() > 1 ? no_kernels : 0));
-    gaps.calls = std::max(0.0, gaps.calls - no_calls);
+    if (!rank.lost.empty()) rank.gaps.launched = 0;  // data.loss says when
+  }
+  // What is usual is how they are recorded. With two of them the one that has less of it is whole.
+  const auto take_usual = [&job](double Gaps::*gap) {
+    std::vector<double> all;
+    for (const Rank& rank : job.ranks) all.push_back(rank.gaps.*gap);
+    const double usual = Quantile(std::move(all), job.ranks.size() > 2 ? 0.5 : 0.0);
+    for (Rank& rank : job.ranks) rank.gaps.*gap = std::max(0.0, rank.gaps.*gap - usual);
+  };
+  for (double Gaps::*gap : {&Gaps::calls, &Gaps::launched, &Gaps::crossed}) take_usual(gap);
+  if (job.ranks.size() > 1) take_usual(&Gaps::kernels);
+  const auto have = [&job](bool Gaps::*gap) {
+    return static_cast<size_t>(
+        std::ranges::count_if(job.ranks, [gap](const Rank& rank) { return rank.gaps.*gap; }));
+  };
+  const bool is_torn_usual = 2 * have(&Gaps::torn) >= job.ranks.size(),
+             is_apart_usual = 2 * have(&Gaps::apart) > job.ranks.size();
+  for (Rank& rank : job.ranks) {
+    rank.gaps.torn = rank.gaps.torn && !is_torn_usual;
+    rank.gaps.apart = rank.gaps.apart && !is_apart_usual;
   }
   GapsOfKernels(job);
   GapsOfCollectives(job);
   for (const Rank& rank : job.ranks) {
     const Gaps& gaps = rank.gaps;
     if (!gaps.any()) continue;
-    std::string what;
+    std::string what, sense;
     const auto add = [&what](double share, const char* of) {
       if (share > Gaps::kMost) what += (what.empty() ? "" : ", ") + Share(share) + " of its " + of;
     };
@@ -209,10 +209,15 @@ void FindGaps(Job& job) {
     add(gaps.collectives, "collectives");
     add(gaps.calls, "calls that launch");
     add(gaps.steps, "steps");
+    if (what.empty()) add(gaps.launched, "launched tasks");
+    if (gaps.apart) sense = "its tasks are at other times than the calls that launched them";
+    if (sense.empty() && gaps.crossed > Gaps::kMost)
+      sense = Share(gaps.crossed) + " of its kernels begin before those in front of them have ended";
+    if (what.empty() && sense.empty()) sense = "its data are torn";
     job.notes.push_back({rank.source,
                          "rank " + std::to_string(rank.number) + ": " +
-                             (what.empty() ? "its data are torn" : what + " cannot be read") +
-                             ": it is compared with no other rank, and nothing is said of it alone",
+                             (what.empty() ? "" : what + " cannot be read" + (sense.empty() ? "" : "; ")) +
+                             sense + ": it is compared with no other rank, and nothing is said of it alone",
                          true});
   }
   TellAbsent(job);
