@@ -12,7 +12,7 @@ namespace profd::analyze {
 namespace {
 
 constexpr size_t kMostRows = 10;
-constexpr double kAlike = 0.1;  // numbers of kernels that differ by less are the same
+constexpr double kHardly = 0.1;  // of the kernels that slow steps have: the others hardly run them
 
 // Per rank and step.
 struct Sums {
@@ -27,6 +27,7 @@ struct OfClass {
 };
 struct OfType {
   double slow = 0, other = 0;  // kernels
+  double added = 0, gone = 0;  // of shapes that slow steps have more of, and less
   double more = 0;             // ns
 };
 
@@ -34,8 +35,8 @@ enum class How : uint8_t { kConverts, kOnlyThere, kShapes, kMore, kLonger };
 
 How HowOf(std::string_view type, const OfType& of) {
   if (IsConversion(type)) return How::kConverts;
-  if (of.other <= kAlike * of.slow) return How::kOnlyThere;
-  return std::abs(of.slow - of.other) <= kAlike * of.other ? How::kShapes : How::kMore;
+  if (of.other <= kHardly * of.slow) return How::kOnlyThere;
+  return 2 * of.gone >= of.added ? How::kShapes : How::kMore;
 }
 
 std::vector<OfClass> ClassesOf(const Context& context, const std::vector<uint32_t>& slow) {
@@ -92,6 +93,7 @@ Grown WhatGrown(const Context& context, const std::vector<uint32_t>& slow) {
     OfType& type = types[job.classes[kind].type];
     type.slow += of.slow.count;
     type.other += of.other.count;
+    (of.slow.count > of.other.count ? type.added : type.gone) += std::abs(of.slow.count - of.other.count);
     type.more += of.more();
     grows += of.slow.ns - of.other.ns;
     longer += of.longer();
