@@ -57,8 +57,9 @@ class Bench {
     rest_ = mended.Lengths(context_.first);
     for (size_t i = 0; i < which.size(); ++i) {
       Cost& cost = findings[which[i]].cost;
-      cost.alone = std::max(0.0, base_mean() - alone[i].Mean(context_.first)) / kMs;
-      cost.last = std::max(0.0, rest[i].Mean(context_.first) - ideal_) / kMs;
+      const double most = findings[which[i]].most_ns / static_cast<double>(context_.steps());
+      cost.alone = std::clamp(base_mean() - alone[i].Mean(context_.first), 0.0, most) / kMs;
+      cost.last = std::clamp(rest[i].Mean(context_.first) - ideal_, 0.0, most) / kMs;
       cost.ms_per_step = std::max(cost.alone, cost.last);
       cost.percent = 100 * cost.ms_per_step * kMs / context_.step_ns;
       cost.total_ms = cost.ms_per_step * static_cast<double>(context_.steps());
@@ -71,7 +72,7 @@ class Bench {
       const double error =
           2 * Spread(gains) / std::sqrt(static_cast<double>(std::max<size_t>(gains.size(), 1)));
       cost.low = std::max(0.0, cost.ms_per_step - error);
-      cost.high = cost.ms_per_step + error;
+      cost.high = std::min(cost.ms_per_step + error, std::max(cost.ms_per_step, most / kMs));
     }
   }
   double ideal() const { return ideal_; }

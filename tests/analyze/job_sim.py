@@ -231,6 +231,8 @@ class Simulation:
             slow = math.prod(fault.factor for kind in ("slow_compute", "clock_drop", "heavy_stage") for fault in self.of(kind, rank, step))
             for fault in self.of("moving", rank, step):  # another rank in each step
                 slow *= fault.factor if step % shape.ranks == rank else 1
+            for fault in self.of("lengths", rank, step):  # samples of other lengths, on each rank and in each step
+                slow *= own.lognormvariate(0, fault.share)
             jitter = random.Random(f"jitter {rank} {step} {shape.seed}")
             spikes = random.Random(f"spikes {rank} {step} {shape.seed}")
             gaps = random.Random(f"gaps {rank} {step} {shape.seed}")

@@ -96,6 +96,15 @@ def scenarios():
                    [Expected(("step.jitter",))])
     yield Scenario("another slow rank in each step", dict(USUAL, steps=16), [Fault("moving", rank=-1, factor=1.4)],
                    [Expected(("rank.late",), "rank.compute", 3)])
+    yield Scenario("samples of unequal length", dict(USUAL, steps=16), [Fault("lengths", rank=-1, share=0.12)],
+                   [Expected(("rank.late",), "rank.compute")])
+    yield Scenario("conversions in some steps", dict(USUAL, steps=24), [Fault("conversions", rank=-1, us=300, since=2, every=3)],
+                   [Expected(("kernel.transpose", "step.jitter"), "")])
+    yield Scenario("larger samples in some steps", dict(USUAL, steps=24), [Fault("extra_work", rank=-1, factor=1.4, since=2, every=3)],
+                   [Expected(("step.jitter",), "rank.work")])
+    yield Scenario("AI CPU, all ranks", USUAL, [Fault("aicpu", rank=-1, us=120, count=6)], [Expected(("kernel.aicpu",), "", 7)])
+    yield Scenario("garbage, all ranks", USUAL, [Fault("gc", rank=-1, step=5, ms=60, count=2)],
+                   [Expected(("host.stall",), "host.gc", 7, True)])
     yield Scenario("none, experts", dict(USUAL, experts=60), [], [])
     yield Scenario("uneven experts", dict(USUAL, experts=60), [Fault("experts", rank=-1, factor=2)], [Expected(("moe.imbalance",))])
     yield Scenario("leak", LONG, [Fault("leak", rank=2, ms=3)], [Expected(("mem.leak",), "", 2)])
@@ -256,7 +265,8 @@ class Score:
             if fault["kind"] not in NO_COST:
                 told_of.setdefault((caused or matches)[0], []).append(fault)
         for i, faults in told_of.items():
-            self.add_cost(scenario, seed, faults, told[i], step, verdict["job"]["steps"]["analysed"])
+            whole = step - truth["ideal_ms"] if len(faults) == len(truth["faults"]) else None
+            self.add_cost(scenario, seed, faults, told[i], step, verdict["job"]["steps"]["analysed"], whole)
         for i, finding in enumerate(told):
             self.findings += 1
             level = self.by_level.setdefault(finding["confidence"]["level"], [0, 0])
@@ -267,12 +277,15 @@ class Score:
             else:
                 self.lines.append(f"false: {scenario.name} seed {seed}: {finding['title']} ({finding['cost']})")
 
-    def add_cost(self, scenario, seed, faults, finding, step, steps):
-        """Of one finding against all that it tells of: what the first costs beside the others, and these without it."""
+    def add_cost(self, scenario, seed, faults, finding, step, steps, whole):
+        """Of one finding against all that it tells of: what the first costs beside the others, and these without it; if these are
+        all that the job has, what it gains without any (`whole`)."""
         if finding["id"] in BOUND or finding["cost"] is None:
             return
         first, *rest = faults
         cost = first["alone"] + sum(fault["last"] for fault in rest) if rest else max(first["alone"], first["last"])
+        if rest and whole is not None:
+            cost = whole
         got = finding["cost"]["ms_per_step"]
         if got is None:
             got = finding["cost"]["total_ms"] / steps

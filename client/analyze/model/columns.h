@@ -103,6 +103,8 @@ struct HostStack {
   TextId function = 0;  // the program's own, not what it calls to wait
   HostPlace place = HostPlace::kOther;
   std::vector<TextId> frames;
+  bool is_own = true;  // false: the function is a library's, as none of the program is known
+  TextId own() const { return is_own ? function : 0; }
   auto operator<=>(const HostStack&) const = default;
 };
 // A wait of a thread; of one that was on a CPU what a sample stands for.

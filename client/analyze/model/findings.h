@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -75,6 +76,8 @@ struct Finding {
   bool is_fact = false;
   // What the job would be without it; nullptr: nobody can say.
   std::function<void(const Replay&, Lengths&)> without = {};
+  // That it can cost over all steps that are analysed, whatever a replay says.
+  double most_ns = std::numeric_limits<double>::infinity();
 
   double score() const;
   std::string_view confidence() const;  // "high", "medium", "low"

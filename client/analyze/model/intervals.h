@@ -26,4 +26,17 @@ inline std::vector<Interval> Union(std::vector<Interval> of) {
   return joined;
 }
 
+// What of a time is in them: `take` gets begin and end of each piece. `of`: by begin, none overlaps another.
+template <typename Take>
+void ForEachOverlap(const std::vector<Interval>& of, Ns from, Ns to, Take take) {
+  for (auto at = std::ranges::upper_bound(of, from, {}, &Interval::end); at != of.end() && at->begin < to;
+       ++at)
+    take(std::max(from, at->begin), std::min(to, at->end));
+}
+inline Ns Overlap(const std::vector<Interval>& of, Ns from, Ns to) {
+  Ns sum = 0;
+  ForEachOverlap(of, from, to, [&sum](Ns begin, Ns end) { sum += end - begin; });
+  return sum;
+}
+
 }  // namespace profd::analyze

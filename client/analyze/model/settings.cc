@@ -39,6 +39,8 @@ constexpr Setting kSettings[] = {
     {"host.gap_ms", 0.2, "ms: shorter pauses of the host are no stall"},
     {"host.cause_share", 50, "percent of a stall that its cause covers at least"},
     {"host.contrast", 2, "of throttling in stalls to that of other times"},
+    {"host.pace_places", 8,
+     "places of a step that a program computes at: at more of them it is how it launches"},
     {"host.launch_bound_share", 30, "percent of kernels that find the queue empty"},
     {"host.sync_share", 50, "percent of launches with a synchronising call behind them"},
     {"kernel.jitter_ratio", 1.5, "of a kernel to the median of those of its type and shape"},

@@ -123,8 +123,9 @@ class Collector : public format::RowSink, public format::SpanSink, public client
     if (IsAgents(sample.frames, *sample.texts)) return at->second = kNone;
     HostStack stack;
     stack.place = PlaceOf(sample.frames, *sample.texts);
-    const TextId function = ProgramFunction(sample.frames, *sample.texts);
-    if (function != 0) stack.function = builder_.Text(sample.texts->Get(function));
+    const ProgramPlace function = ProgramFunction(sample.frames, *sample.texts);
+    if (function.place != 0) stack.function = builder_.Text(sample.texts->Get(function.place));
+    stack.is_own = function.is_own;
     for (const client::ProfileFrame& frame : sample.frames.first(std::min(sample.frames.size(), kMostFrames)))
       stack.frames.push_back(builder_.Text(sample.texts->Get(frame.place)));
     stacks_.push_back(std::move(stack));

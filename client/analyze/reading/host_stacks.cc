@@ -35,24 +35,39 @@ bool IsSystem(std::string_view module) {
          module.starts_with("python");
 }
 
+// Of CANN and of frameworks: what a program calls to launch and to wait, and not what it does itself.
+bool IsVendors(std::string_view module) {
+  return module.find(".so") != module.npos &&
+         HasAny(module, {"libascend", "libruntime", "libacl", "libge_", "libgraph", "libhccl", "libhcom",
+                         "libopapi", "libnnopbase", "libmsprof", "libmspti", "libtsdclient", "libtorch",
+                         "libc10", "libmindspore", "libprofd_agent"});
+}
+
 }  // namespace
 
-format::TextId ProgramFunction(std::span<const ProfileFrame> frames, const format::Texts& texts) {
-  const ProfileFrame *python = nullptr, *library = nullptr, *native = nullptr, *any = nullptr;
+ProgramPlace ProgramFunction(std::span<const ProfileFrame> frames, const format::Texts& texts) {
+  const ProfileFrame *python = nullptr, *library = nullptr, *native = nullptr, *vendors = nullptr,
+                     *any = nullptr;
+  const auto first = [](const ProfileFrame*& place, const ProfileFrame& frame) {
+    if (place == nullptr) place = &frame;
+  };
   for (const ProfileFrame& frame : frames) {
     if (frame.kernel || frame.function == 0) continue;
-    if (any == nullptr) any = &frame;
+    const std::string_view module = texts.Get(frame.module);
+    first(any, frame);
     if (IsPython(frame, texts)) {
-      const ProfileFrame*& to = IsLibrary(texts.Get(frame.module)) ? library : python;
-      if (to == nullptr) to = &frame;
-    } else if (native == nullptr && !IsSystem(texts.Get(frame.module))) {
-      native = &frame;
+      first(IsLibrary(module) ? library : python, frame);
+    } else if (!IsSystem(module)) {
+      first(IsVendors(module) ? vendors : native, frame);
     }
   }
-  for (const ProfileFrame* best : {python, library, native, any}) {
-    if (best != nullptr) return best->place;
+  for (const ProfileFrame* best : {python, library, native}) {
+    if (best != nullptr) return {best->place, true};
   }
-  return 0;
+  for (const ProfileFrame* best : {vendors, any}) {
+    if (best != nullptr) return {best->place, false};
+  }
+  return {};
 }
 
 bool IsAgents(std::span<const ProfileFrame> frames, const format::Texts& texts) {

@@ -10,8 +10,12 @@
 namespace profd::analyze {
 
 // "load (train.py:12)" of one that waits for a lock below threading.py: the innermost function of the program
-// itself; of Python where there is one. 0: none is known.
-format::TextId ProgramFunction(std::span<const client::ProfileFrame> frames, const format::Texts& texts);
+// itself; of Python where there is one. Where none is known that of a library; 0: not even that.
+struct ProgramPlace {
+  format::TextId place = 0;
+  bool is_own = true;  // the program's
+};
+ProgramPlace ProgramFunction(std::span<const client::ProfileFrame> frames, const format::Texts& texts);
 // Of a thread that profd's agent started: it is not the program that waits there.
 bool IsAgents(std::span<const client::ProfileFrame> frames, const format::Texts& texts);
 HostPlace PlaceOf(std::span<const client::ProfileFrame> frames, const format::Texts& texts);

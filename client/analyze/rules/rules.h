@@ -65,6 +65,21 @@ void FindShared(const Context& context, Found& found);
 void FindConversions(const Context& context, Found& found);
 void FindLowClocks(const Context& context, Found& found);
 
+// A rank that makes others wait: everything of its finding but the title, which is "rank 5 (host0, device 5)
+// is late: " and why.
+struct Late {
+  uint32_t rank = 0;
+  double more = 0;   // by how much, to compare it with others that have the same cause
+  std::string part;  // of its key
+  std::string why;   // "its kernels take 12 % longer than on ranks like it"
+  Finding finding;
+};
+Late LateRank(const Context& context, uint32_t rank, std::string part, std::string_view cause, double more,
+              std::string why, std::vector<uint32_t> steps);
+// A finding for each of them, or one for all that have the same cause where these are half of `peers` and
+// more.
+void TellLate(const Context& context, size_t peers, std::vector<Late> all, std::vector<Finding>& findings);
+
 // What kernels take beyond what is usual of their class on the rank, where they take kernel.jitter_ratio
 // times that and more.
 struct Jitter {
@@ -89,9 +104,24 @@ struct Shared {
 // How long another program computed beside it, by task; empty: none did.
 std::vector<Ns> BesideOthers(const Rank& rank);
 Shared SharedOf(const Context& context, uint32_t rank);
+// Those of whose kernels some take longer.
+std::vector<std::pair<uint32_t, Shared>> SharedRanks(const Context& context);
 // "another program (pid 7) computes": of a rank that has others.
 std::string OtherPrograms(const Rank& rank);
 inline constexpr const char* kDoNotShare = "end that program, or give the rank a device of its own";
+
+// Kernels that only bring data into another form.
+bool IsConversion(std::string_view type);
+// What some steps, indexes in Job::steps, compute more than the others; no text: nothing clear.
+struct Grown {
+  std::string text;           // "more kernels run, most of type MatMulV2"
+  std::string cause, advice;  // "" = nobody knows
+  Table table;
+};
+Grown WhatGrown(const Context& context, const std::vector<uint32_t>& steps);
+
+// Kernels of experts, which rule moe.imbalance looks at.
+bool IsOfExperts(std::string_view type);
 
 // Of a series by step: which steps stand out from `usual` by `threshold` and more, and how sure that is.
 struct Excess {

@@ -15,6 +15,7 @@ constexpr size_t kEnoughSteps = 20;
 constexpr size_t kFewSlow = 3;  // steps that come again, and no single ones
 constexpr double kSlow = 1.05;  // of the median
 constexpr size_t kLeastPeriods = 3;
+constexpr const char* kComputing = "computing";
 
 std::set<uint32_t> ExplainedBy(const Context& context, const std::vector<Finding>& findings) {
   std::set<uint32_t> explained;
@@ -60,7 +61,7 @@ Table WhatVaries(const Context& context, const std::vector<uint32_t>& slow) {
     }
     table.rows.push_back({std::string(name), Median(std::move(in)), Median(std::move(out))});
   };
-  row("computing", [](const StepShares& of) { return of.computing; });
+  row(kComputing, [](const StepShares& of) { return of.computing; });
   if (std::ranges::any_of(context.job.ranks, [](const Rank& rank) { return !rank.collectives.empty(); }))
     row("communication not hidden", [](const StepShares& of) { return of.exposed; });
   row("idle time of devices", [](const StepShares& of) { return of.free; });
@@ -80,6 +81,19 @@ std::string WhatGrows(const Table& table, double more) {
   return what;
 }
 
+// What they compute more, or that nobody knows what is behind it.
+void AddGrown(Grown&& grown, const char* look, Finding& finding) {
+  if (grown.cause.empty()) {
+    finding.factors.insert(finding.factors.begin(),
+                           {"cause", 0.6, "the difference is recorded, its reason is not"});
+    finding.advice = {look};
+  } else {
+    finding.causes = {{grown.cause, 1}};
+    finding.advice = {grown.advice};
+  }
+  if (!grown.text.empty()) finding.evidence.push_back(std::move(grown.table));
+}
+
 // Steps that take `sum` ns more than others, together.
 Finding MakeJitter(const Context& context, const std::vector<uint32_t>& slow, double sum, size_t period) {
   Finding finding;
@@ -88,15 +102,18 @@ Finding MakeJitter(const Context& context, const std::vector<uint32_t>& slow, do
   Table table = WhatVaries(context, slow);
   const double more = sum / static_cast<double>(slow.size());
   const std::string what = WhatGrows(table, more / kMs);
+  Grown grown;
+  if (what == kComputing) grown = WhatGrown(context, slow);
   finding.title = std::to_string(slow.size()) + " of " + std::to_string(context.steps()) + " steps take " +
                   Time(more) + " more than the others" +
                   (period > 0 ? ", every " + std::to_string(period) + " steps" : "") + ": " +
-                  (what.empty() ? "nothing that is recorded says why" : what + " grows, why is not known");
+                  (!grown.text.empty() ? grown.text
+                   : what.empty()      ? "nothing that is recorded says why"
+                                       : what + " grows, why is not known");
   SetBound(context, finding, sum);
   finding.evidence.push_back(std::move(table));
-  finding.advice = {"look at what happens in those steps in a timeline (profctl export)"};
-  finding.factors = {{"cause", 0.6, "the difference is recorded, its reason is not"},
-                     Occurrences(slow.size())};
+  finding.factors = {Occurrences(slow.size())};
+  AddGrown(std::move(grown), "look at what happens in those steps in a timeline (profctl export)", finding);
   return finding;
 }
 
@@ -107,13 +124,18 @@ Finding MakeOutlier(const Context& context, uint32_t step, double usual, double 
   finding.key = "step.outlier/" + std::to_string(context.job.steps[step]);
   // A step that is as long as the others can be the only one whose length has no cause.
   const auto length = static_cast<double>(context.step_lengths[step - context.first]);
+  const bool is_longer = length - usual >= more / 2;
+  Grown grown;
+  if (is_longer && WhatGrows(WhatVaries(context, {step}), more / kMs) == kComputing)
+    grown = WhatGrown(context, {step});
   finding.title = "step " + std::to_string(context.job.steps[step]) + " takes " + Time(length) +
-                  (length - usual < more / 2 ? ", and nothing explains " + Time(more) + " of it"
-                                             : " instead of " + Time(usual) + ": no cause is found");
+                  (!is_longer           ? ", and nothing explains " + Time(more) + " of it"
+                   : grown.text.empty() ? " instead of " + Time(usual) + ": no cause is found"
+                                        : " instead of " + Time(usual) + ": " + grown.text);
   finding.steps = {step};
+  finding.factors = {Occurrences(1)};
   SetBound(context, finding, more);
-  finding.advice = {"look at that step in a timeline: profctl export"};
-  finding.factors = {{"cause", 0.6, "its length is recorded, the reason is not"}};
+  AddGrown(std::move(grown), "look at that step in a timeline: profctl export", finding);
   return finding;
 }
 

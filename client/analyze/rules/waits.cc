@@ -59,20 +59,16 @@ void FindCopies(const Context& context, Found& found) {
   }
   if (!any) return;
   const double least = context.Get("general.min_cost_percent") / 100 * context.median_step_ns;
+  std::map<std::vector<uint32_t>, std::vector<Late>> by_peers;
   for (uint32_t r = 0; r < job.ranks.size(); ++r) {
     const std::vector<uint32_t>& peers = context.peers[r];
     if (peers.size() < 2) continue;
     const More more = MoreOf(context, own, peers, r, least);
     if (more.steps.empty() || more.mean < context.Get("general.effect_se") * more.error) continue;
-    const Rank& rank = job.ranks[r];
-    Finding finding;
-    finding.id = "rank.late";
-    finding.key = "rank.late/" + std::to_string(rank.number) + "/copy";
-    finding.title =
-        RankName(rank) + " is late: it copies for " + Time(more.mean) + " of a step more than ranks like it";
-    finding.where = WhereOf(rank);
-    finding.steps = more.steps;
-    finding.causes = {{"rank.copy", 1}};
+    Late late =
+        LateRank(context, r, "copy", "rank.copy", more.mean,
+                 "it copies for " + Time(more.mean) + " of a step more than ranks like it", more.steps);
+    Finding& finding = late.finding;
     finding.evidence.push_back(TableOfMeans(context, "copies of ranks like it", peers, own));
     finding.advice = {
         "copy less, from pinned memory, or beside the computing; compare the device's PCIe link with "
@@ -92,8 +88,9 @@ void FindCopies(const Context& context, Found& found) {
           of.task[i] = std::llround(static_cast<double>(of.task[i]) * factors[step]);
       }
     };
-    found.findings.push_back(std::move(finding));
+    by_peers[peers].push_back(std::move(late));
   }
+  for (auto& [peers, all] : by_peers) TellLate(context, peers.size(), std::move(all), found.findings);
 }
 
 namespace {
@@ -166,6 +163,7 @@ void FindPauses(const Context& context, Found& found) {
   } else {
     for (auto& one : all) parts.push_back({std::move(one)});
   }
+  std::vector<Late> late;
   for (auto& part : parts) {
     Finding finding;
     std::vector<uint32_t> ranks;
@@ -195,23 +193,23 @@ void FindPauses(const Context& context, Found& found) {
     }
     const std::string what =
         Time(ns) + " of a step before kernels that have been launched: on what is not recorded";
-    finding.where = WhereOf(job, ranks);
     if (is_common) {
       finding.id = finding.key = "device.wait";
-      finding.title = (ranks.size() == job.ranks.size() ? "all devices wait "
-                                                        : std::to_string(ranks.size()) + " devices wait ") +
+      finding.where = WhereOf(job, ranks);
+      finding.title = (ranks.size() == job.ranks.size() && ranks.size() > 1 ? "all devices wait "
+                       : ranks.size() == 1 ? RankName(job.ranks[ranks.front()]) + ": its device waits "
+                                           : std::to_string(ranks.size()) + " devices wait ") +
                       what;
     } else {
-      finding.id = "rank.late";
-      finding.key = "rank.late/" + std::to_string(job.ranks[ranks.front()].number) + "/wait";
-      finding.where = WhereOf(job.ranks[ranks.front()]);
-      finding.causes = {{"device.wait", 1}};
-      finding.title = RankName(job.ranks[ranks.front()]) + " is late: its device waits " + what;
+      late.push_back(LateRank(context, ranks.front(), "wait", "device.wait", ns, "its device waits " + what,
+                              std::move(finding.steps)));
+      finding = std::move(late.back().finding);
     }
     finding.evidence.push_back(std::move(table));
+    const bool knows_clock = !job.ranks[ranks.front()].frequencies.empty();
     finding.advice = {
-        "look at events and notifications between its streams, and who else uses the device: --collect "
-        "task,low-power"};
+        std::string("look at events and notifications between its streams, and who else uses the device") +
+        (knows_clock ? "" : "; record its clock: --collect low-power")};
     finding.factors = {Occurrences(finding.steps.size()),
                        {"cause", 0.6, "the wait is recorded, what it waits for is not"}};
     finding.without = [part = std::move(part)](const Replay& replay, Lengths& lengths) {
@@ -221,8 +219,13 @@ void FindPauses(const Context& context, Found& found) {
           of.task_less[task] = std::max(of.task_less[task], length);
       }
     };
-    found.findings.push_back(std::move(finding));
+    if (is_common) {
+      found.findings.push_back(std::move(finding));
+    } else {
+      late.back().finding = std::move(finding);
+    }
   }
+  TellLate(context, job.ranks.size(), std::move(late), found.findings);
 }
 
 namespace {
@@ -275,8 +278,16 @@ void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings
       idle[r][step - context.first] -= static_cast<double>(of.task_less[i] + copy_less);
     }
     const std::vector<uint32_t> steps = StepsOfCalls(context, rank);
+    const Call* outer = nullptr;  // takes less, and so do those that are made in it
     for (size_t i = 0; i < of.call_less.size(); ++i) {
-      if (steps[i] != kNone) idle[r][steps[i] - context.first] -= static_cast<double>(of.call_less[i]);
+      const Call& call = rank.calls[i];
+      Ns less = of.call_less[i];
+      if (of.within_call_less[i] > 0 &&
+          (outer == nullptr || outer->thread != call.thread || call.end > outer->end)) {
+        less += of.within_call_less[i];
+        outer = &call;
+      }
+      if (steps[i] != kNone) idle[r][steps[i] - context.first] -= static_cast<double>(less);
     }
   }
   const double least = context.Get("rank.unexplained_percent") / 100 * context.median_step_ns;

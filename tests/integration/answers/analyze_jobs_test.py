@@ -165,6 +165,54 @@ class AnalyzeTest(unittest.TestCase):
                 self.assertEqual([one["id"] for one in finding["cause"]], [cause])
                 self.assertIn("rank 1 (host0, device 1): behind its last launch the host stops for 20.", finding["title"])
 
+    def test_a_cause_that_many_ranks_share_is_one_finding(self):
+        """It names them, and its cost counts once."""
+        for fault, id_, words in ((Fault("aicpu", rank=-1, us=120, count=6), "kernel.aicpu", "ranks 0-7: NonZero runs on the AI CPU"),
+                                  (Fault("gc", rank=-1, step=3, ms=20, count=1), "host.stall", "on all ranks the host stops for"),
+                                  (Fault("save", rank=-1, ms=20, since=3, every=3, count=1), "host.stall", "on all ranks the host stops for")):
+            with self.subTest(fault=fault.kind), tempfile.TemporaryDirectory() as folder:
+                truth = make(Shape(ranks=8, tp=4, steps=9, layers=2), [fault], folder)
+                verdict = json.loads(profctl("analyze", folder, "--json").stdout)
+                (one,) = self.told(verdict)
+                self.assertEqual((one["id"], one["where"]["ranks"]), (id_, list(range(8))), one["title"])
+                self.assertTrue(one["title"].startswith(words), one["title"])
+                got = one["cost"]["total_ms"] / verdict["job"]["steps"]["analysed"]
+                self.assertAlmostEqual(got / truth["faults"][0]["alone"], 1, delta=0.1)
+
+    def test_ranks_that_are_late_alike_are_one_finding(self):
+        """Half of them; two of eight are told one by one."""
+        shape = Shape(ranks=8, tp=4, steps=6, layers=2)
+        make(shape, [Fault("slow_compute", rank=rank, factor=1.15) for rank in (1, 2, 5, 6)], self.folder)
+        (late,) = self.told(self.verdict())
+        self.assertEqual((late["key"], late["where"]["ranks"]), ("rank.late/many/compute", [1, 2, 5, 6]))
+        self.assertRegex(late["title"], r"^ranks 1,2,5,6 are late, rank [1256] the most: its kernels take 1[3-7] % longer than on ranks")
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+        make(shape, [Fault("slow_compute", rank=rank, factor=1.15) for rank in (1, 2)], self.folder)
+        self.assertEqual({late["key"] for late in self.told(self.verdict())}, {"rank.late/1/compute", "rank.late/2/compute"})
+
+    def test_work_that_is_unequal_by_chance_is_no_ranks_fault(self):
+        truth = make(Shape(ranks=8, tp=4, steps=16, layers=2), [Fault("lengths", rank=-1, share=0.12)], self.folder)
+        (uneven,) = self.told(self.verdict())
+        self.assertEqual((uneven["key"], uneven["where"]["ranks"]), ("rank.late/uneven", list(range(8))))
+        self.assertIn("ranks 0-7 compute for unequal times, another one the longest in each step", uneven["title"])
+        self.assertLess(uneven["cost"]["ms_per_step"], 1.2 * truth["faults"][0]["alone"])
+
+    def test_memory_that_a_rank_allocates_is_told_once(self):
+        make(Shape(ranks=8, tp=4, steps=6, layers=2), [Fault("alloc", rank=1, ms=6, count=0)], self.folder)
+        (alloc,) = self.told(self.verdict())
+        self.assertEqual((alloc["id"], [cause["id"] for cause in alloc["cause"]]), ("host.stall", ["host.alloc"]))
+
+    def test_what_some_steps_compute_more(self):
+        for fault, words in ((Fault("conversions", rank=-1, us=300, since=2, every=3), "only brings data into another format"),
+                             (Fault("extra_work", rank=-1, factor=1.4, since=2, every=3), "kernels have other shapes, most those of type "),
+                             (Fault("slow_compute", rank=-1, factor=1.3, since=2, every=3), "the same kernels take 30 % longer")):
+            with self.subTest(fault=fault.kind), tempfile.TemporaryDirectory() as folder:
+                make(Shape(ranks=4, tp=2, steps=25, layers=2), [fault], folder)
+                told = self.told(json.loads(profctl("analyze", folder, "--json").stdout))
+                (one,) = [finding for finding in told if finding["id"] in ("step.jitter", "kernel.transpose")]
+                self.assertIn(words, one["title"])
+
     def test_two_lines_for_a_finding_and_the_evidence_behind_it(self):
         self.job(SLOW)
         result = profctl("analyze", self.folder)

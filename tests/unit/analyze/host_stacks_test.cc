@@ -29,7 +29,7 @@ class HostStacksTest : public testing::Test {
     return frames;
   }
   std::string Function(const std::vector<std::string>& list) {
-    return std::string(texts_.Get(ProgramFunction(Frames(list), texts_)));
+    return std::string(texts_.Get(ProgramFunction(Frames(list), texts_).place));
   }
   HostPlace Place(const std::vector<std::string>& list) { return PlaceOf(Frames(list), texts_); }
 
@@ -59,6 +59,14 @@ TEST_F(HostStacksTest, TheProgramsFunctionAndNotTheWait) {
   // Nothing but a library: that.
   EXPECT_EQ(Function({"k:schedule", "run (threading.py:975)@threading.py"}), "run (threading.py:975)");
   EXPECT_EQ(Function({"k:schedule", "read@libc.so.6"}), "read");
+  // It calls CANN, which waits.
+  EXPECT_EQ(Function({"k:schedule", "poll@libc.so.6", "Wait@libruntime.so",
+                      "aclrtSynchronizeStream@libascendcl.so", "planted::Step()@hot", "main@hot"}),
+            "planted::Step()");
+  EXPECT_FALSE(
+      ProgramFunction(Frames({"poll@libc.so.6", "aclrtSynchronizeStream@libascendcl.so"}), texts_).is_own);
+  EXPECT_FALSE(ProgramFunction(Frames({"k:schedule", "read@libc.so.6"}), texts_).is_own);
+  EXPECT_TRUE(ProgramFunction(Frames({"poll@libc.so.6", "planted::Wait()@hot"}), texts_).is_own);
   EXPECT_EQ(Function({"k:schedule", "k:kthread"}), "");
   EXPECT_EQ(Function({}), "");
 }

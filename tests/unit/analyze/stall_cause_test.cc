@@ -1,5 +1,3 @@
-#include "client/analyze/rules/host/stall_cause.h"
-
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -8,6 +6,7 @@
 #include "client/analyze/job.h"
 #include "client/analyze/model/match.h"
 #include "client/analyze/model/replay/replay.h"
+#include "client/analyze/rules/host/throttling.h"
 
 namespace profd::analyze {
 namespace {
@@ -134,8 +133,9 @@ TEST_F(StallCauseTest, ASingleSampleTellsNothing) {
 
 TEST_F(StallCauseTest, ThrottlingThatIsCountedWhenItEnds) {
   for (int i = 0; i < 20; ++i) Look(20 * i, 20 * i + 20, i == 6 ? 0.9 : 0);  // 18 ms, until 140 at the latest
-  const Reason reason = Asked(
-      [](const Context& context) { return ThrottlingOf(context, std::vector<Piece>{PieceOf(110, 130)}, 0); });
+  const Reason reason = Asked([](const Context& context) {
+    return ThrottlingOf(context, std::vector<Piece>{PieceOf(110, 130)}, 0, 0.5);
+  });
   EXPECT_EQ(reason.id, "host.throttled");
   EXPECT_NE(reason.text.find("/job may use no more than 1.0 CPUs"), std::string::npos) << reason.text;
   EXPECT_NE(reason.text.find("in time with"), std::string::npos) << "a stall of one look";
@@ -144,7 +144,7 @@ TEST_F(StallCauseTest, ThrottlingThatIsCountedWhenItEnds) {
 TEST_F(StallCauseTest, ThrottlingAtAllTimesIsNoCauseOfOneStall) {
   for (int i = 0; i < 20; ++i) Look(20 * i, 20 * i + 20, 0.9);
   EXPECT_EQ(Asked([](const Context& context) {
-              return ThrottlingOf(context, std::vector<Piece>{PieceOf(110, 130)}, 0);
+              return ThrottlingOf(context, std::vector<Piece>{PieceOf(110, 130)}, 0, 0.5);
             }).id,
             "");
 }
@@ -152,7 +152,7 @@ TEST_F(StallCauseTest, ThrottlingAtAllTimesIsNoCauseOfOneStall) {
 TEST_F(StallCauseTest, ThrottlingAtAllTimesIsTheCauseOfAWaitForACpu) {
   for (int i = 0; i < 20; ++i) Look(20 * i, 20 * i + 20, 0.9);
   EXPECT_EQ(Asked([](const Context& context) {
-              return ThrottlingOf(context, std::vector<Piece>{PieceOf(110, 130)}, 12 * kMs);
+              return ThrottlingOf(context, std::vector<Piece>{PieceOf(110, 130)}, 12 * kMs, 0.5);
             }).id,
             "host.throttled");
 }

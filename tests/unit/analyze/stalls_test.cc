@@ -29,10 +29,10 @@ class StallsTest : public testing::Test {
       at_ += takes;
       Task task;
       task.begin = std::max(done_, at_ + 5 * kUs);
-      task.end = task.begin + 80 * kUs;
+      task.end = task.begin + kernel_;
       task.name = type;
       task.kind = builder_.Class(type, 0, Work::kCompute);
-      builder_.AddTask(device, task, 1, connection_, kProcess);
+      builder_.AddTask(device, task, stream_, connection_, kProcess);
       if (device + 1 == devices_) done_ = task.end;
     }
     at_ += 20 * kUs;
@@ -98,6 +98,8 @@ class StallsTest : public testing::Test {
   }
 
   int devices_ = 1;
+  int64_t stream_ = 1;
+  Ns kernel_ = 80 * kUs;
   RankBuilder builder_{"rank"};
   HostPart host_;
   std::vector<HostStack> stacks_;
@@ -230,6 +232,25 @@ TEST_F(StallsTest, SamplesOfShortStopsArePooled) {
   EXPECT_NEAR(told[0].cost.ms_per_step, 10, 0.5);
 }
 
+// Kernels of two streams, one behind the other by what no record tells: they would not run beside each other.
+TEST_F(StallsTest, AStopCostsNoMoreThanItsDeviceIsIdle) {
+  const uint32_t dumps = Stack("encode (encoder.py:200)", HostPlace::kOther);
+  kernel_ = 7 * kMs;
+  Steps(24, [&](int) {
+    for (int i = 0; i < 6; ++i) {
+      stream_ = 1 + i % 2;
+      Launch();
+      Runs(at_, at_ + 8 * kMs, dumps);
+      at_ += 8 * kMs;
+    }
+    Synchronise();
+  });
+  const std::vector<Finding> told = Told({"host.stall"});
+  ASSERT_EQ(told.size(), 1u) << Titles(told);
+  EXPECT_EQ(told[0].causes.at(0).id, "host.busy");
+  EXPECT_NEAR(told[0].cost.ms_per_step, 6 * 1.0, 0.6) << "6 ms of 48 the device does nothing";
+}
+
 // Between all launches of a step: so it launches.
 TEST_F(StallsTest, AProgramThatComputesAllOverAStepDoesNotStop) {
   const uint32_t trains = Stack("train (train.py:81)", HostPlace::kOther);
@@ -288,6 +309,62 @@ TEST_F(StallsTest, AStopOfAProgramWithTwoDevicesIsToldOnce) {
       "load (train.py:4)");
   EXPECT_EQ(told[0].where.ranks, (std::vector<int64_t>{0, 1}));
   EXPECT_EQ(told[0].where.devices, (std::vector<int>{0, 1}));
+}
+
+// It waits for one and then for the other at the end of a step, and one has more to do.
+TEST_F(StallsTest, AProgramThatWaitsForTwoDevicesAtTheEndOfAStepIsHealthy) {
+  devices_ = 2;
+  Steps(12, [&](int) {
+    for (int i = 0; i < 50; ++i) Launch();
+    const Ns both = done_;
+    done_ = both - kMs;
+    Synchronise();
+    done_ = both;
+    Synchronise();
+  });
+  const std::vector<Finding> told = Told();
+  EXPECT_TRUE(told.empty()) << Titles(told);
+}
+
+// Within a step it need not.
+TEST_F(StallsTest, AProgramThatWaitsForItsDevicesWithinAStep) {
+  devices_ = 2;
+  Steps(12, [&](int) {
+    for (int i = 0; i < 50; ++i) {
+      Launch();
+      if (i % 5 == 0) Synchronise(100 * kUs);
+    }
+    Synchronise();
+  });
+  const std::vector<Finding> told = Told({"host.sync"});
+  ASSERT_EQ(told.size(), 1u) << Titles(told);
+}
+
+// It waits for a CPU, and its cgroup's limit is a part of that only: others have the CPUs, too.
+TEST_F(StallsTest, ALimitThatIsAPartOfAWaitForACpu) {
+  const uint32_t queued = Stack("forward (train.py:5)", HostPlace::kOther, true);
+  Steps(40, [&](int step) {
+    for (int i = 0; i < 50; ++i) Launch();
+    const Ns done = Synchronise();
+    Waits(done, at_ + 20 * kMs, queued);
+    const Ns from = at_;
+    at_ += 20 * kMs;
+    for (int i = 0; i < 20; ++i)
+      host_.cgroups.push_back({from + i * kMs, from + (i + 1) * kMs, builder_.Text("/job"), 0.2, 0.22,
+                               i < 7 && step % 8 != 7 ? 0.95 : 0});
+  });
+  const std::vector<Finding> told = Told({"host.stall"});
+  ASSERT_EQ(told.size(), 1u) << Titles(told);
+  EXPECT_EQ(told[0].causes.at(0).id, "host.runqueue") << told[0].title;
+  ASSERT_EQ(told[0].causes.size(), 2u) << told[0].title;
+  EXPECT_EQ(told[0].causes[1].id, "host.throttled");
+  EXPECT_NE(
+      told[0].title.find("waits for a CPU in forward (train.py:5); for 30 % of that its cgroup /job may "
+                         "use no more than 0.22 CPUs"),
+      std::string::npos)
+      << told[0].title;
+  EXPECT_NE(told[0].advice.at(0).find("raise the limit (cpu.max)"), std::string::npos) << told[0].advice[0];
+  EXPECT_EQ(told[0].title.find("on all ranks"), std::string::npos) << "there is only one: " << told[0].title;
 }
 
 // Behind the last call of a step: it is that step which is slow, whatever its device does.
@@ -354,9 +431,27 @@ TEST_F(StallsTest, SlowStepsOfFew) {
   const std::vector<Finding> told = Told({"step"});
   ASSERT_EQ(told.size(), 1u) << Titles(told);
   EXPECT_EQ(told[0].steps, (std::vector<uint32_t>{3, 5}));
-  EXPECT_NE(told[0].title.find("2 of 5 steps take 1.2 ms more than the others: computing grows"),
-            std::string::npos)
+  EXPECT_NE(
+      told[0].title.find("2 of 5 steps take 1.2 ms more than the others: more kernels run, most of type "
+                         "MatMul"),
+      std::string::npos)
       << told[0].title;
+}
+
+// Every kind of data that may tell of a stop was recorded: nobody is told to record it again.
+TEST_F(StallsTest, NobodyIsToldToRecordWhatWasRecorded) {
+  host_.has_waits = host_.has_running = true;
+  host_.cgroups.push_back({kBegin, kBegin + 20 * kMs, builder_.Text("/job"), 0.2, 4, 0});
+  Steps(12, [&](int step) {
+    for (int i = 0; i < 50; ++i) {
+      Launch();
+      if (i == 20 && step == 6) at_ += 30 * kMs;
+    }
+    Synchronise();
+  });
+  const std::vector<Finding> told = Told({"host.stall"});
+  ASSERT_EQ(told.size(), 1u) << Titles(told);
+  EXPECT_EQ(told[0].advice.at(0).find("--collect"), std::string::npos) << told[0].advice[0];
 }
 
 TEST_F(StallsTest, TheSlowOneOfTwoSteps) {

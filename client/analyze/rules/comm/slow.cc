@@ -37,8 +37,8 @@ Finding MakeSlowGroup(const Context& context, TextId group, Slow&& slow, bool is
   const Where where = WhereOfGroup(context, group);
   const std::string ranks = base::Joined(where.ranks, ",");
   finding.key = "comm.slow-group/" + ranks + (is_own_history ? "/sometimes" : "");
-  finding.title = GroupName(context, group) + ": data take " + Times(slow.ratio) + " as long as " +
-                  (is_own_history ? "usual, now and then" : "in groups like it");
+  finding.title = GroupName(context, group) + ": " + (is_own_history ? "some data take " : "data take ") +
+                  Times(slow.ratio) + " as long as " + (is_own_history ? "usual" : "in groups like it");
   finding.where = where;
   finding.steps = StepsOf(context, slow.less);
   finding.evidence.push_back(std::move(slow.table));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/analyze/model/statistics.h"
+#include "client/analyze/rules/host/stall_cause.h"
 #include "client/analyze/rules/rules.h"
 
 namespace profd::analyze {
@@ -57,24 +58,21 @@ void FindSlowHosts(const Context& context, Found& found) {
     }
     const double reference = Usual(means, kHostThreshold);
     if (reference <= 0) continue;
+    std::vector<Late> all;
     for (const uint32_t r : peers) {
       std::vector<double> values;
       for (const double value : by_step[r]) values.push_back(value / reference - 1);
       const Excess excess = ExcessOf(context, values, Spread(noise) / reference, kHostThreshold);
       if (!excess.is_clear) continue;
-      const Rank& rank = job.ranks[r];
-      Finding finding;
-      finding.id = "rank.late";
-      finding.key = "rank.late/" + std::to_string(rank.number) + "/host";
-      finding.title = RankName(rank) + " is late: its host takes " + Time(excess.mean * reference) +
-                      " more of a step to launch than others";
-      finding.where = WhereOf(rank);
-      finding.steps = excess.steps;
-      finding.causes = {{"host.launch", 1}};
+      Late late = LateRank(
+          context, r, "host", "host.launch", excess.mean,
+          "its host takes " + Time(excess.mean * reference) + " more of a step to launch than others",
+          excess.steps);
+      Finding& finding = late.finding;
       finding.evidence.push_back(TableOfMeans(context, "time of the host between launches", peers, by_step));
-      finding.advice = {
-          "see what else runs on the CPUs of its process; record --collect "
-          "host-cpu,host-cgroup,host-off-cpu"};
+      const std::string missing = MissingKinds(job.ranks[r]);
+      finding.advice = {"see what else runs on the CPUs of its process" +
+                        (missing.empty() ? "" : "; record --collect " + missing)};
       finding.factors = {Occurrences(excess.steps.size()),
                          {"cause", 0.8, "the slowness of its host is recorded, its reason is not"}};
       finding.without = [r, calls = own[r], step_of = steps[r], hits = excess.steps,
@@ -87,8 +85,9 @@ void FindSlowHosts(const Context& context, Found& found) {
             of.call_less[i] += std::llround(static_cast<double>(calls[i]) * part);
         }
       };
-      found.findings.push_back(std::move(finding));
+      all.push_back(std::move(late));
     }
+    TellLate(context, peers.size(), std::move(all), found.findings);
   }
 }
 

@@ -128,7 +128,7 @@ std::optional<LockHolder> HolderOf(const Job& job, const Rank& rank, uint64_t th
   }
   if (by_stack.empty()) return best;
   best.stack = std::ranges::max_element(by_stack, {}, [](const auto& one) { return one.second; })->first;
-  if (const TextId function = job.stacks[best.stack].function; function != 0)
+  if (const TextId function = job.stacks[best.stack].own(); function != 0)
     best.function = std::string(job.Text(function)).substr(0, 48);
   if (2 * waited >= all) best.does = Does(job.stacks[best.stack].place);
   return best;

@@ -7,8 +7,9 @@
 #include <cstdio>
 #include <map>
 
+#include "base/join.h"
 #include "client/analyze/model/graph_head.h"
-#include "client/analyze/model/statistics.h"
+#include "client/analyze/rules/host/throttling.h"
 #include "format/decode/host/cpu_profile.h"
 
 namespace profd::analyze {
@@ -73,7 +74,7 @@ struct Where {
 };
 Where WhereOf(const Job& job, const HostStack& stack) {
   const bool is_queued = !stack.frames.empty() && job.Text(stack.frames.front()) == format::kWaitsForCpu;
-  return {stack.place, is_queued, false, stack.function};
+  return {stack.place, is_queued, false, stack.own()};
 }
 
 // Of a thread's spans within a piece, what they cover.
@@ -191,7 +192,7 @@ Reason ThreadReason(const Context& context, const Piece& piece, double least_sha
     reason.share = share;
     reason.covered = std::min(of.seen.covered, piece.length());
     reason.stack = of.seen.stack;
-    if (const TextId function = job.stacks[of.seen.stack].function; function != 0)
+    if (const TextId function = job.stacks[of.seen.stack].own(); function != 0)
       reason.function = std::string(job.Text(function)).substr(0, kLongestName);
     reason.how = !waits ? Factor{"samples", 0.75, "the thread was sampled on its CPU"}
                  : reason.is_likely
@@ -209,31 +210,23 @@ std::string_view WithoutLine(std::string_view function) {
   return colon == function.npos || !function.ends_with(')') ? function : function.substr(0, colon);
 }
 
-std::string Number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, value < 1 ? "%.2g" : value < 10 ? "%.1f" : "%.0f", value);
-  return text;
-}
-
-// Means over the looks that know of it, in CPUs; the latest limit. 0: nobody knows.
-struct CgroupUse {
-  double cpus = 0, throttled = 0, limit = 0;
-};
-CgroupUse UseOf(const Rank& rank, TextId cgroup) {
-  CgroupUse use;
-  std::vector<double> cpus, throttled;
-  for (const CgroupLook& look : rank.cgroups) {
-    if (look.cgroup != cgroup) continue;
-    if (!std::isnan(look.cpus)) cpus.push_back(look.cpus);
-    if (!std::isnan(look.throttled)) throttled.push_back(look.throttled);
-    if (!std::isnan(look.limit)) use.limit = look.limit;
-  }
-  use.cpus = Mean(cpus);
-  use.throttled = Mean(throttled);
-  return use;
+std::string RaiseLimit(const Rank& rank, TextId cgroup) {
+  const CgroupUse use = UseOf(rank, cgroup);
+  const std::string wants = use.cpus > 0 ? "it uses " + CpusText(use.cpus) + " CPUs and wants " +
+                                               CpusText(use.cpus + use.throttled) + ": "
+                                         : "";
+  return wants + "raise the limit (cpu.max), or start fewer threads";
 }
 
 }  // namespace
+
+std::string MissingKinds(const Rank& rank) {
+  std::vector<std::string> kinds;
+  if (!rank.has_waits) kinds.emplace_back("host-off-cpu");
+  if (!rank.has_running) kinds.emplace_back("host-cpu-profile");
+  if (rank.cgroups.empty()) kinds.emplace_back("host-cgroup=50Hz");
+  return base::Joined(kinds, ",");
+}
 
 Reason ReasonOf(const Context& context, const Piece& piece) {
   const Job& job = context.job;
@@ -315,7 +308,7 @@ Reason PooledReason(const Context& context, std::span<const Piece> pieces) {
       if (covered <= longest) return;
       longest = covered;
       stack = number;
-      function = std::string(job.Text(job.stacks[number].function)).substr(0, kLongestName);
+      function = std::string(job.Text(job.stacks[number].own())).substr(0, kLongestName);
     }
   };
   std::map<std::string, Of> functions;
@@ -341,7 +334,7 @@ Reason PooledReason(const Context& context, std::span<const Piece> pieces) {
     for (auto at = behind - std::min(behind - rank.running.begin(), kMostRanges); at != behind; ++at) {
       const HostSpan& span = *at;
       if (span.thread != thread || span.end <= piece.from || span.end > piece.to) continue;
-      Of& of = functions[std::string(WithoutLine(job.Text(job.stacks[span.stack].function)))];
+      Of& of = functions[std::string(WithoutLine(job.Text(job.stacks[span.stack].own())))];
       of.runs += span.end - span.begin;
       of.Add(job, span.stack, span.end - span.begin);
       runs += span.end - span.begin;
@@ -396,62 +389,6 @@ bool IsOftenQueued(const Context& context, const Piece& piece) {
   return count >= kFew && static_cast<double>(sum) >= kLeastPart * all;
 }
 
-Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces, Ns queued) {
-  const Rank& rank = context.job.ranks[pieces.front().rank];
-  Reason best;
-  std::map<TextId, std::vector<const CgroupLook*>> groups;
-  for (const CgroupLook& look : rank.cgroups) {
-    if (!std::isnan(look.throttled)) groups[look.cgroup].push_back(&look);
-  }
-  Ns all = 0, shortest = INT64_MAX;
-  for (const Piece& piece : pieces) {
-    all += piece.length();
-    shortest = std::min(shortest, piece.length());
-  }
-  for (const auto& [cgroup, looks] : groups) {
-    // Throttled time is that of all threads together: of a stall no more than that is explained.
-    Ns covered = 0, kept_ns = 0, total = 0;
-    std::vector<double> widths;
-    for (const CgroupLook* look : looks) {
-      const auto width = static_cast<double>(look->to - look->from);
-      widths.push_back(width);
-      total += look->to - look->from;
-      // The kernel counts what was kept from it when that ends, and it may have begun looks before.
-      const auto kept = static_cast<Ns>(look->throttled * width);
-      const Ns from = look->from - kept;
-      Ns inside = 0;
-      for (auto at = std::ranges::upper_bound(pieces, from, {}, &Piece::to);
-           at != pieces.end() && at->from < look->to; ++at)
-        inside += std::max<Ns>(0, std::min(at->to, look->to) - std::max(at->from, from));
-      covered += std::min(inside, kept);
-      kept_ns += kept;
-    }
-    const double share = std::min(1.0, static_cast<double>(covered) / static_cast<double>(all));
-    if (share < context.Get("host.cause_share") / 100 || share <= best.share) continue;
-    // It must be rarer at other times, unless the thread is known to have been kept from its CPU: a program
-    // whose limit is low is kept from it while its device computes, too. Of a recording that is nearly
-    // nothing but stalls nobody can tell.
-    const double other =
-        static_cast<double>(kept_ns - covered) / static_cast<double>(std::max<Ns>(1, total - all));
-    const bool needs_contrast = 2 * queued < all && 2 * all < total;
-    if (needs_contrast && share < context.Get("host.contrast") * other) continue;
-    const bool resolves = static_cast<double>(shortest) >= 2 * Median(widths);
-    const CgroupUse use = UseOf(rank, cgroup);
-    best.id = "host.throttled";
-    best.text = std::string(resolves ? "" : "in time with this: ") + "its cgroup " +
-                std::string(context.job.Text(cgroup)).substr(0, 48) + " may use no more than " +
-                (use.limit > 0 ? Number(use.limit) + " CPUs" : "its part of the CPUs");
-    best.share = share;
-    best.covered = covered;
-    best.cgroup = cgroup;
-    best.how = resolves ? Record()
-                        : Factor{"resolution", 0.6,
-                                 "the cgroup was looked at every " + Time(Median(widths)) +
-                                     ": record --collect host-cgroup=50Hz for more"};
-  }
-  return best;
-}
-
 std::string AdviceOf(const Reason& reason, const Rank& rank) {
   if (reason.id == "host.gc")
     return "collect garbage at chosen moments: gc.freeze() after the start, gc.disable() in the loop, or "
@@ -471,15 +408,11 @@ std::string AdviceOf(const Reason& reason, const Rank& rank) {
     return "keep shapes the same from step to step, or compile them before the first step";
   if (reason.id == "host.alloc")
     return "let the framework's allocator keep its memory (expandable segments), and do not empty its cache";
-  if (reason.id == "host.throttled") {
-    const CgroupUse use = UseOf(rank, reason.cgroup);
-    const std::string wants = use.cpus > 0 ? "it uses " + Number(use.cpus) + " CPUs and wants " +
-                                                 Number(use.cpus + use.throttled) + ": "
-                                           : "";
-    return wants + "raise the limit (cpu.max), or start fewer threads";
-  }
+  if (reason.id == "host.throttled") return RaiseLimit(rank, reason.cgroup);
   if (reason.id == "host.io") return "read and write in another thread, in advance, or from faster storage";
   if (reason.id == "host.fault") return "keep its memory: more of it, mlock(), or read the file in advance";
+  if (reason.id == kRunQueue && reason.cgroup != 0)
+    return RaiseLimit(rank, reason.cgroup) + "; and give it CPUs of its own";
   if (reason.id == kRunQueue)
     return "give it CPUs of its own: pin it, isolate them, start fewer threads, or raise its share";
   if (reason.text == kStoppedText)
@@ -487,10 +420,11 @@ std::string AdviceOf(const Reason& reason, const Rank& rank) {
   if (reason.id == "host.wait") return "look at who holds up that function, and at its callers";
   if (reason.id == "host.busy") return "make that function shorter, or do it in another process";
   if (!reason.text.empty()) return "look at what the program does there";
-  if (rank.has_waits)
-    return "its thread did not wait, and no other cause is recorded: record --collect "
-           "host-cgroup=50Hz,host-cpu-profile";
-  return "no cause is recorded; record waits of host threads there: --collect host-off-cpu,host-cgroup=50Hz";
+  const std::string missing = MissingKinds(rank);
+  const std::string found =
+      rank.has_waits ? "its thread did not wait, and no other cause is recorded: " : "no cause is recorded: ";
+  return found + (missing.empty() ? "look at that moment in a timeline: profctl export"
+                                  : "record --collect " + missing);
 }
 
 void AddEvidence(const Context& context, const Reason& reason, const Rank& rank, Finding& finding) {

@@ -29,10 +29,11 @@ struct Reason {
   std::string id;    // "host.gc", "" = nobody knows
   std::string text;  // for the title
   double share = 0;
-  Ns covered = 0;          // of the piece
-  Factor how;              // it is known
-  uint32_t stack = kNone;  // that it was found by: index in Job::stacks
-  TextId cgroup = 0;
+  Ns covered = 0;             // of the piece
+  Factor how;                 // it is known
+  uint32_t stack = kNone;     // that it was found by: index in Job::stacks
+  TextId cgroup = 0;          // that may use no more CPU
+  double throttled = 0;       // the part that this is of another reason
   std::string function = {};  // of the program, where it waits or computes; "" = not known
   std::string detail = {};    // of this reason alone: behind the function
   bool is_likely = false;     // it follows from other records, and is in none itself
@@ -54,9 +55,8 @@ Reason ReasonOf(const Context& context, const Piece& piece);
 Reason PooledReason(const Context& context, std::span<const Piece> pieces);
 // The thread of a stall is known to have waited for a CPU now and then, wherever it was.
 bool IsOftenQueued(const Context& context, const Piece& piece);
-// Of stalls of one rank that have no other reason: its cgroup may use no more CPU. `pieces` by time;
-// `queued`: how much of them the thread is known to have waited for a CPU.
-Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces, Ns queued);
+// Kinds of data that may tell why a host stops or is slow, and were not recorded; "" = all were.
+std::string MissingKinds(const Rank& rank);
 std::string AdviceOf(const Reason& reason, const Rank& rank);
 // Of stalls that wait for a lock, all of one rank's that come first: who had it.
 std::optional<LockHolder> LockHolderOf(const Context& context, std::span<const Piece> pieces,

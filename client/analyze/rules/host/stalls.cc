@@ -3,134 +3,23 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <initializer_list>
 #include <map>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "base/join.h"
 #include "client/analyze/model/statistics.h"
-#include "client/analyze/rules/host/stall_cause.h"
+#include "client/analyze/rules/host/stall_pieces.h"
+#include "client/analyze/rules/host/throttling.h"
 #include "client/analyze/rules/rules.h"
 
 namespace profd::analyze {
 namespace {
 
 constexpr size_t kMostWhen = 20;
-constexpr Ns kLeastIdle = 50'000;
-
-struct Span {
-  Ns from = 0, to = 0;
-};
-
-// When nothing at all ran on a device.
-std::vector<Span> IdleOf(const Rank& rank) {
-  std::vector<Span> idle;
-  Ns reached = INT64_MAX;
-  for (const Task& task : rank.tasks) {
-    if (task.begin - kLeastIdle >= reached) idle.push_back({reached, task.begin});
-    reached = reached == INT64_MAX ? task.end : std::max(reached, task.end);
-  }
-  if (!rank.steps.empty() && rank.steps.back().end > reached)
-    idle.push_back({reached, rank.steps.back().end});
-  return idle;
-}
-
-Ns Overlap(const std::vector<Span>& spans, Ns from, Ns to) {
-  Ns sum = 0;
-  for (auto at = std::ranges::upper_bound(spans, from, {}, &Span::to); at != spans.end() && at->from < to;
-       ++at)
-    sum += std::min(to, at->to) - std::max(from, at->from);
-  return sum;
-}
-
-// Pieces of one rank in the order of its calls, and how many calls each step has.
-struct OfRank {
-  std::vector<Piece> pieces;
-  std::vector<uint32_t> calls_in_step;  // by step in Job::steps
-};
-
-// The step that most of a time lies in, with the pause in front of it; kNone: none that is analysed.
-uint32_t StepOfTime(const Context& context, const Rank& rank, Ns from, Ns to) {
-  const auto first = std::ranges::lower_bound(rank.steps, from, {}, &Step::end);
-  Ns most = 0, reached = from;
-  auto best = rank.steps.end();
-  for (auto step = first; step != rank.steps.end() && reached < to; ++step) {
-    const Ns inside = std::min(step->end, to) - reached;
-    reached = step->end;
-    if (inside > most) most = inside, best = step;
-  }
-  return best == rank.steps.end() ? kNone
-                                  : context.StepOf(rank, static_cast<uint32_t>(best - rank.steps.begin()));
-}
-
-// A call of a thread that is made within another one: of both of them one is told, the inner one if it takes
-// most of the other.
-void AddInCall(const Rank& rank, const Piece& piece, std::vector<Piece>& pieces) {
-  if (!pieces.empty() && pieces.back().in_call) {
-    const Call &outer = rank.calls[pieces.back().index], &inner = rank.calls[piece.index];
-    if (outer.thread == inner.thread && inner.end <= outer.end) {
-      if (2 * piece.length() >= pieces.back().length()) pieces.back() = piece;
-      return;
-    }
-  }
-  pieces.push_back(piece);
-}
-
-OfRank PiecesOf(const Context& context, uint32_t r, Ns least) {
-  const Rank& rank = context.job.ranks[r];
-  OfRank of;
-  of.calls_in_step.resize(context.job.steps.size());
-  const std::vector<Span> idle = IdleOf(rank);
-  const auto piece_of = [&](uint32_t index, uint32_t place_step, uint32_t ordinal, Ns from, Ns to) {
-    Piece piece;
-    piece.rank = r;
-    piece.index = index;
-    piece.place_step = place_step;
-    piece.ordinal = ordinal;
-    piece.from = from;
-    piece.to = to;
-    piece.step = StepOfTime(context, rank, from, to);
-    return piece;
-  };
-  if (rank.level < Level::kLaunches) {
-    for (size_t i = 0; i < rank.tasks.size(); ++i) {
-      const uint32_t step = context.StepOf(rank, rank.tasks[i].step);
-      if (step == kNone) continue;
-      const uint32_t ordinal = of.calls_in_step[step]++;
-      const auto gap = std::ranges::lower_bound(idle, rank.tasks[i].begin, {}, &Span::to);
-      if (gap == idle.end() || gap->to != rank.tasks[i].begin || gap->to - gap->from < least) continue;
-      Piece piece = piece_of(static_cast<uint32_t>(i), step, ordinal, gap->from, gap->to);
-      piece.of_task = true;
-      if (piece.step != kNone) of.pieces.push_back(piece);
-    }
-    return of;
-  }
-  const std::vector<uint32_t> steps = StepsOfCalls(context, rank);
-  Ns back = INT64_MIN;  // of the calls before, the last one was back then
-  for (uint32_t i = 0; i < rank.calls.size(); ++i) {
-    const Call& call = rank.calls[i];
-    const Ns was_back = std::exchange(back, std::max(back, call.end));
-    if (steps[i] == kNone) continue;
-    const uint32_t ordinal = of.calls_in_step[steps[i]]++;
-    if (i > 0 && call.begin - was_back >= least && context.replay.PauseOf(r, i) == kNone &&
-        Overlap(idle, was_back, call.begin) >= least) {
-      const Piece piece = piece_of(i, steps[i], ordinal, was_back, call.begin);
-      if (piece.step != kNone) of.pieces.push_back(piece);
-    }
-    // A launch that waits has found the queue full; a call that waits for the device is the host's own when
-    // the device is done.
-    const bool waits = context.replay.WaitOf(r, i) != kNone;
-    const Ns own = !waits                                ? call.end - call.begin
-                   : call.kind == CallKind::kSynchronise ? context.replay.OwnTime(r, i)
-                                                         : 0;
-    if (own < least || Overlap(idle, call.end - own, call.end) < least) continue;
-    Piece piece = piece_of(i, steps[i], ordinal, call.end - own, call.end);
-    piece.in_call = true;
-    piece.is_tail = waits;
-    if (piece.step != kNone) AddInCall(rank, piece, of.pieces);
-  }
-  return of;
-}
 
 // A piece, and why.
 struct Stop {
@@ -145,9 +34,25 @@ struct Group {
     if (stops.empty() || stop.reason.TellsMoreThan(reason)) reason = stop.reason;
     stops.push_back(stop);
   }
+  std::set<uint32_t> Steps() const {
+    std::set<uint32_t> steps;
+    for (const Stop& stop : stops) steps.insert(stop.piece.step);
+    return steps;
+  }
+  // A part of what it waits for a CPU.
+  void AddThrottling(const Reason& part, const std::string& text) {
+    const auto add = [&](Reason& to) {
+      to.cgroup = part.cgroup;
+      to.throttled = part.share;
+      to.detail += text;
+    };
+    for (Stop& stop : stops) add(stop.reason);
+    add(reason);
+  }
 };
 
-// By program (the first of its ranks; UINT32_MAX: all), whether it is so in every step, cause and place.
+constexpr uint32_t kManyPrograms = UINT32_MAX;
+// By program (the first of its ranks), whether it is so in every step, cause and place.
 using Groups = std::map<std::tuple<uint32_t, bool, std::string, std::string>, Group>;
 
 // Stalls are told of together where they have one cause; waits also where they wait for the same.
@@ -204,40 +109,113 @@ void PoolReasons(const Context& context, bool usual, std::vector<Stop>& stops) {
   }
 }
 
-// What no record and no stack explains, or only that a thread was not let, may be in time with a cgroup that
-// is kept from its CPUs.
-void GiveThrottling(const Context& context, Groups& groups) {
-  std::map<std::pair<uint32_t, bool>, std::vector<Stop>> unknown;  // by program, and whether it is usual
-  const auto may_be = [](const auto& key) {
-    return std::get<0>(key) != UINT32_MAX && (std::get<2>(key).empty() || std::get<2>(key) == kRunQueue);
-  };
-  for (const auto& [key, group] : groups) {
-    if (!may_be(key)) continue;
-    std::vector<Stop>& of = unknown[{std::get<0>(key), std::get<1>(key)}];
-    of.insert(of.end(), group.stops.begin(), group.stops.end());
+// A stop of a program, and the cause under which it is told.
+struct Told {
+  std::string cause;
+  Stop stop;
+};
+// Of the first rank of a program, all of whose ranks stop at the same time: its stops with one of `causes`,
+// and how much of them it waits for a CPU.
+struct Waiting {
+  std::vector<Piece> pieces;
+  Ns queued = 0;
+};
+Waiting WaitingOf(const std::vector<Told>& told, std::initializer_list<std::string_view> causes) {
+  Waiting of;
+  for (const auto& [cause, stop] : told) {
+    const auto& [piece, reason] = stop;
+    if (piece.rank != told.front().stop.piece.rank || std::ranges::find(causes, cause) == causes.end())
+      continue;
+    of.pieces.push_back(piece);
+    if (reason.id == kRunQueue) of.queued += reason.covered;
   }
-  for (auto& [key, stops] : unknown) {
-    std::ranges::sort(stops, {},
-                      [](const Stop& stop) { return std::tuple(stop.piece.rank, stop.piece.from); });
-    // Of one rank: all of a program's stop at the same time.
-    std::vector<Piece> pieces;
-    Ns queued = 0;
-    for (const Stop& stop : stops) {
-      if (stop.piece.rank != stops.front().piece.rank) break;
-      pieces.push_back(stop.piece);
-      if (stop.reason.id == kRunQueue) queued += stop.reason.covered;
+  return of;
+}
+
+// What no record and no stack explains, or only that a thread was not let, may be in time with a cgroup that
+// is kept from its CPUs: all of that, what nothing explains, or a part of what waits for a CPU.
+void GiveThrottling(const Context& context, Groups& groups) {
+  constexpr double kPart = 0.2;  // of the stops: less is not told
+  constexpr std::string_view kNobodyKnows;
+  const double mostly = context.Get("host.cause_share") / 100;
+  std::map<std::pair<uint32_t, bool>, std::vector<Told>> programs;  // and whether it is usual
+  for (const auto& [key, group] : groups) {
+    const auto& [program, is_usual, cause, place] = key;
+    if (!cause.empty() && cause != kRunQueue) continue;
+    for (const Stop& stop : group.stops) programs[{program, is_usual}].push_back({cause, stop});
+  }
+  for (auto& entry : programs) {
+    const uint32_t program = entry.first.first;
+    const bool is_usual = entry.first.second;
+    std::vector<Told>& told = entry.second;
+    std::ranges::sort(told, {},
+                      [](const Told& one) { return std::tuple(one.stop.piece.rank, one.stop.piece.from); });
+    const auto throttling = [&](std::initializer_list<std::string_view> causes, double least) {
+      const Waiting of = WaitingOf(told, causes);
+      return of.pieces.empty() ? Reason{} : ThrottlingOf(context, of.pieces, of.queued, least);
+    };
+    // In place of what is known of stops with one of `causes`.
+    const auto explain = [&](std::initializer_list<std::string_view> causes, const Reason& reason) {
+      std::erase_if(groups, [&](const auto& other) {
+        const auto& [of, usual, cause, place] = other.first;
+        return of == program && usual == is_usual && std::ranges::find(causes, cause) != causes.end();
+      });
+      Group& group = groups[{program, is_usual, reason.id, ""}];
+      group.reason = reason;
+      for (auto [cause, stop] : told) {
+        if (std::ranges::find(causes, cause) == causes.end()) continue;
+        const Ns covered = std::exchange(stop.reason, reason).covered;
+        stop.reason.covered = covered;
+        group.stops.push_back(std::move(stop));
+      }
+    };
+    if (const Reason all = throttling({kNobodyKnows, kRunQueue}, mostly); !all.id.empty()) {
+      explain({kNobodyKnows, kRunQueue}, all);
+      continue;
     }
-    const Reason reason = ThrottlingOf(context, pieces, queued);
-    if (reason.id.empty()) continue;
-    const auto& [program, is_usual] = key;
-    std::erase_if(groups, [&, of = program, usual = is_usual](const auto& entry) {
-      return std::get<0>(entry.first) == of && std::get<1>(entry.first) == usual && may_be(entry.first);
-    });
-    for (Stop& stop : stops) {
-      const Ns covered = std::exchange(stop.reason, reason).covered;
-      stop.reason.covered = covered;
+    if (const Reason unknown = throttling({kNobodyKnows}, mostly); !unknown.id.empty())
+      explain({kNobodyKnows}, unknown);
+    const Reason part = throttling({kRunQueue}, kPart);
+    for (auto& [other, group] : groups) {
+      const auto& [of, usual, cause, place] = other;
+      if (!part.id.empty() && of == program && usual == is_usual && cause == kRunQueue)
+        group.AddThrottling(part,
+                            PartText(context.job, context.job.ranks[told.front().stop.piece.rank], part));
     }
-    groups[{program, is_usual, reason.id, ""}] = {reason, std::move(stops)};
+  }
+}
+
+// What stops many programs is one cause, and what all steps have is one of all that have it. Of stops that
+// nobody knows the reason of: those in the same steps.
+void JoinPrograms(const std::vector<uint32_t>& programs, Groups& groups) {
+  const std::set<uint32_t> all(programs.begin(), programs.end());
+  const auto is_many = [&all](size_t count) { return count > 1 && 2 * count >= all.size(); };
+  std::map<std::tuple<bool, std::string, std::string>, std::vector<Groups::iterator>> same;
+  for (auto at = groups.begin(); at != groups.end(); ++at) {
+    const auto& [program, is_usual, cause, place] = at->first;
+    same[{is_usual, cause, place}].push_back(at);
+  }
+  for (auto& [key, of] : same) {
+    const auto& [is_usual, cause, place] = key;
+    if (cause.empty() && place.empty()) {
+      std::map<uint32_t, size_t> stopped;  // programs, by step
+      for (const auto& at : of) {
+        for (const uint32_t step : at->second.Steps()) ++stopped[step];
+      }
+      std::erase_if(of, [&](const auto& at) {
+        const std::set<uint32_t> steps = at->second.Steps();
+        const auto shared = static_cast<size_t>(
+            std::ranges::count_if(steps, [&](uint32_t step) { return is_many(stopped[step]); }));
+        return 2 * shared < steps.size();
+      });
+    }
+    if (!is_usual && !is_many(of.size())) continue;
+    Group joint;
+    for (const auto& at : of) {
+      for (const Stop& stop : at->second.stops) joint.Add(stop);
+      groups.erase(at);
+    }
+    if (!joint.stops.empty()) groups[{kManyPrograms, is_usual, cause, place}] = std::move(joint);
   }
 }
 
@@ -274,18 +252,23 @@ struct AtFunction {
   }
 };
 
-// "rank 5 (host0, device 5)"; "ranks 0,1 (host0, devices 0,1)" of a program that drives both.
-std::string ProgramName(const Job& job, const std::vector<uint32_t>& ranks) {
-  if (ranks.size() == 1) return RankName(job.ranks[ranks.front()]);
+// "rank 5 (host0, device 5):"; "ranks 0,1 (host0, devices 0,1):" of a program that drives both; "ranks 2-7:"
+// of several programs.
+std::string ProgramName(const Job& job, const std::vector<uint32_t>& ranks,
+                        const std::vector<uint32_t>& programs) {
+  const bool is_one =
+      std::ranges::all_of(ranks, [&](uint32_t r) { return programs[r] == programs[ranks.front()]; });
+  if (ranks.size() == 1 || !is_one) return RanksName(job, ranks) + ":";
   std::vector<int> devices;
   devices.reserve(ranks.size());
   for (const uint32_t r : ranks) devices.push_back(job.ranks[r].device);
   const std::string& node = job.ranks[ranks.front()].node;
   return "ranks " + RankList(job, ranks) + " (" + (node.empty() ? "" : node + ", ") + "devices " +
-         base::Joined(devices, ",") + ")";
+         base::Joined(devices, ",") + "):";
 }
 
-Finding MakeStall(const Context& context, const Group& group, bool is_usual) {
+Finding MakeStall(const Context& context, const Group& group, bool is_usual,
+                  const std::vector<uint32_t>& programs) {
   const Job& job = context.job;
   Finding finding;
   const Rank& rank = job.ranks[group.stops.front().piece.rank];
@@ -331,8 +314,9 @@ Finding MakeStall(const Context& context, const Group& group, bool is_usual) {
   const auto holder = LockHolderOf(context, pieces, reason);
   if (holder) why += "; " + SentenceOf(*holder);
   const bool is_each = is_usual && 2 * steps.size() >= context.steps();
-  const bool of_all = is_each && ranks.size() == job.ranks.size();
-  const std::string who = of_all ? "on all ranks" : ProgramName(job, ranks) + ":";
+  const bool of_all = ranks.size() == job.ranks.size() && ranks.size() > 1 &&
+                      (is_each || programs[ranks.front()] != programs[ranks.back()]);
+  const std::string who = of_all ? "on all ranks" : ProgramName(job, ranks, programs);
   finding.where = WhereOf(job, ranks);
   if (!of_all) {
     for (const uint32_t r : ranks) finding.where.devices.push_back(job.ranks[r].device);
@@ -345,13 +329,14 @@ Finding MakeStall(const Context& context, const Group& group, bool is_usual) {
                : Time(static_cast<double>(longest)) + ": ") +
       why;
   if (!group.reason.id.empty()) finding.causes.push_back({group.reason.id, share});
+  if (reason.throttled > 0) finding.causes.push_back({"host.throttled", reason.throttled});
   const bool is_alloc = group.reason.id == "host.alloc";
   finding.evidence.push_back(std::move(table));
   AddEvidence(context, reason, rank, finding);
   const bool is_fragmented = is_alloc && AddFragments(context, rank, finding);
   finding.advice = {holder ? "hold that lock for less time: " + NameOf(*holder) + " has it" +
                                  (holder->function.empty() ? "" : " in " + holder->function)
-                           : AdviceOf(group.reason, rank)};
+                           : AdviceOf(reason, rank)};
   if (holder) finding.evidence.push_back(HolderTable(job, *holder));
   if (const std::string allocator = VariableOf(context, "PYTORCH_NPU_ALLOC_CONF");
       is_alloc && !allocator.empty() && allocator.find("expandable_segments:True") == allocator.npos) {
@@ -363,6 +348,7 @@ Finding MakeStall(const Context& context, const Group& group, bool is_usual) {
   finding.factors.push_back(group.reason.id.empty() ? Occurrences(steps.size()) : group.reason.how);
   if (group.reason.id.empty())
     finding.factors.push_back({"cause", 0.6, "the stop of the host is recorded, its reason is not"});
+  finding.most_ns = static_cast<double>(MostOf(job, pieces));
   finding.without = [pieces = std::move(pieces)](const Replay& replay, Lengths& lengths) {
     for (const Piece& piece : pieces) {
       Lengths::OfRank& of = replay.Touch(lengths, piece.rank);
@@ -379,15 +365,15 @@ Finding MakeStall(const Context& context, const Group& group, bool is_usual) {
 }
 
 // Whether a program computes at so many places of each step that this is how it launches, and no stop.
-std::function<bool(const Stop&)> PaceOf(const std::vector<Stop>& usual) {
-  constexpr size_t kMany = 8;
+std::function<bool(const Stop&)> PaceOf(const Context& context, const std::vector<Stop>& usual) {
+  const double many = context.Get("host.pace_places");
   std::map<std::pair<uint32_t, uint32_t>, size_t> busy;  // by rank and step
   for (const Stop& stop : usual) {
     if (stop.reason.id == "host.busy") ++busy[{stop.piece.rank, stop.piece.step}];
   }
-  return [busy = std::move(busy)](const Stop& stop) {
+  return [busy = std::move(busy), many](const Stop& stop) {
     const auto of = busy.find({stop.piece.rank, stop.piece.step});
-    return stop.reason.id == "host.busy" && of != busy.end() && of->second > kMany;
+    return stop.reason.id == "host.busy" && of != busy.end() && static_cast<double>(of->second) > many;
   };
 }
 
@@ -396,26 +382,29 @@ std::function<bool(const Stop&)> PaceOf(const std::vector<Stop>& usual) {
 void FindStalls(const Context& context, Found& found) {
   const Job& job = context.job;
   const auto least = static_cast<Ns>(context.Get("host.gap_ms") * 1e6);
-  std::map<std::vector<uint32_t>, std::vector<OfRank>> by_peers;
-  std::vector<Span> outside;  // of steps, which goodput tells of
+  std::map<std::vector<uint32_t>, std::vector<PiecesOfRank>> by_peers;
+  std::vector<Interval> outside;  // of steps, which goodput tells of
   if (const std::vector<Outside> all = OutsideOf(context); IsGoodputLow(context, all)) {
     for (const Outside& one : all) outside.push_back({one.from, one.to});
   }
+  const std::vector<uint32_t> programs = Programs(job);
+  std::map<uint32_t, std::vector<uint32_t>> ranks_of;  // by program
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) ranks_of[programs[r]].push_back(r);
   // Shorter ones are wanted, too: they are what is usual.
   for (uint32_t r = 0; r < job.ranks.size(); ++r)
-    by_peers[context.peers[r]].push_back(PiecesOf(context, r, least / 4));
+    by_peers[context.peers[r]].push_back(PiecesOf(context, r, ranks_of[programs[r]], least / 4));
   std::vector<Stop> usual, unusual;
   for (auto& [peers, ranks] : by_peers) {
     // The same place of a step is the same number of calls into a step of as many calls.
     std::map<uint32_t, size_t> steps_of_count;
     std::map<std::tuple<uint32_t, uint32_t, bool>, std::vector<Ns>> lengths;
-    for (const OfRank& of : ranks) {
+    for (const PiecesOfRank& of : ranks) {
       for (size_t step = context.first; step < of.calls_in_step.size(); ++step)
         ++steps_of_count[of.calls_in_step[step]];
       for (const Piece& piece : of.pieces)
         lengths[{of.calls_in_step[piece.place_step], piece.ordinal, piece.in_call}].push_back(piece.length());
     }
-    for (OfRank& of : ranks) {
+    for (PiecesOfRank& of : ranks) {
       for (Piece& piece : of.pieces) {
         if (piece.length() < least || 2 * Overlap(outside, piece.from, piece.to) >= piece.length()) continue;
         const uint32_t count = of.calls_in_step[piece.place_step];
@@ -437,7 +426,6 @@ void FindStalls(const Context& context, Found& found) {
   }
   PoolReasons(context, true, usual);
   PoolReasons(context, false, unusual);
-  const std::vector<uint32_t> programs = Programs(job);
   Groups groups;
   std::map<uint32_t, bool> queued;  // by rank
   const auto is_queued = [&](const Piece& piece) {
@@ -445,7 +433,7 @@ void FindStalls(const Context& context, Found& found) {
     if (is_new) known->second = IsOftenQueued(context, piece);
     return known->second;
   };
-  const auto is_pace = PaceOf(usual);
+  const auto is_pace = PaceOf(context, usual);
   for (Stop& stop : usual) {
     // What every step does at this place is how the program is; a cause that has a name can be mended.
     // Whether its cgroup is one is asked below.
@@ -454,7 +442,7 @@ void FindStalls(const Context& context, Found& found) {
                           (!reason.is_likely || is_queued(stop.piece));
     if (is_known) {
       stop.piece.typical = stop.piece.length() - std::min(stop.piece.length(), reason.covered);
-      groups[{UINT32_MAX, true, reason.id, PlaceOf(reason)}].Add(stop);
+      groups[{programs[stop.piece.rank], true, reason.id, PlaceOf(reason)}].Add(stop);
     } else {
       stop.piece.typical = 0;
       groups[{programs[stop.piece.rank], true, "", ""}].Add(stop);
@@ -465,9 +453,10 @@ void FindStalls(const Context& context, Found& found) {
   GiveThrottling(context, groups);
   std::erase_if(
       groups, [](const auto& entry) { return std::get<1>(entry.first) && std::get<2>(entry.first).empty(); });
+  JoinPrograms(programs, groups);
   JoinCauses(groups);
   for (const auto& [key, group] : groups)
-    found.findings.push_back(MakeStall(context, group, std::get<1>(key)));
+    found.findings.push_back(MakeStall(context, group, std::get<1>(key), programs));
   FindTails(context, found);
 }
 

@@ -18,20 +18,28 @@ void FindSyncs(const Context& context, Found& found) {
     const Rank& rank = job.ranks[r];
     if (rank.level < Level::kLaunches) continue;
     const std::vector<uint32_t> steps = StepsOfCalls(context, rank);
-    // At the end of a step a program reads its loss, and that is how it is.
-    std::vector<uint32_t> last(job.steps.size(), kNone), syncs;
+    // At the end of a step a program reads its loss, and that is how it is. One that drives several devices
+    // waits there for each of them.
+    std::vector<uint32_t> last(job.steps.size(), kNone), last_launch(job.steps.size(), kNone), syncs;
     size_t own_launches = 0;
     for (uint32_t i = 0; i < rank.calls.size(); ++i) {
       if (steps[i] == kNone) continue;
-      own_launches += rank.calls[i].kind == CallKind::kLaunch;
-      if (rank.calls[i].kind == CallKind::kSynchronise) last[steps[i]] = i;
+      if (rank.calls[i].kind == CallKind::kLaunch) {
+        ++own_launches;
+        last_launch[steps[i]] = i;
+      } else if (rank.calls[i].kind == CallKind::kSynchronise) {
+        last[steps[i]] = i;
+      }
     }
     Ns waited = 0;
     for (uint32_t i = 0; i < rank.calls.size(); ++i) {
-      if (steps[i] == kNone || rank.calls[i].kind != CallKind::kSynchronise || last[steps[i]] == i) continue;
+      const uint32_t step = steps[i];
+      if (step == kNone || rank.calls[i].kind != CallKind::kSynchronise || last[step] == i ||
+          last_launch[step] == kNone || last_launch[step] < i)
+        continue;
       syncs.push_back(i);
       waited += rank.calls[i].end - rank.calls[i].begin;
-      is_hit[steps[i]] = true;
+      is_hit[step] = true;
     }
     if (syncs.empty()) continue;
     launches += own_launches;

@@ -2,15 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <iterator>
 #include <map>
-#include <set>
 
-#include "base/join.h"
 #include "client/analyze/model/clock.h"
 #include "client/analyze/model/statistics.h"
-#include "client/analyze/rules/rules.h"
+#include "client/analyze/rules/kernels/turns.h"
 
 namespace profd::analyze {
 namespace {
@@ -103,54 +100,6 @@ Table ClassTable(const Context& context, const ClassSums& own, const std::vector
   return table;
 }
 
-// Ranks that are late in turn, another one in each step, have one cause: where many do it is one finding in
-// place of those from `first` on.
-void JoinTurns(const Context& context, size_t first, std::vector<Finding>& findings) {
-  constexpr size_t kFewRanks = 3;
-  constexpr double kMostHits =
-      1.25;  // of the steps in which one of them is late: else they are late together
-  std::vector<size_t> turns;
-  std::set<uint32_t> steps;
-  size_t hits = 0;
-  for (size_t i = first; i < findings.size(); ++i) {
-    if (findings[i].causes.size() != 1 || 2 * findings[i].steps.size() > context.steps()) continue;
-    turns.push_back(i);
-    hits += findings[i].steps.size();
-    steps.insert(findings[i].steps.begin(), findings[i].steps.end());
-  }
-  if (turns.size() < kFewRanks || static_cast<double>(hits) > kMostHits * static_cast<double>(steps.size()))
-    return;
-  Finding joint;
-  joint.id = "rank.late";
-  joint.key = "rank.late/in-turn";
-  joint.title = std::to_string(turns.size()) + " ranks are late in turn: in " + std::to_string(steps.size()) +
-                " of " + std::to_string(context.steps()) + " steps the kernels of one of them take longer";
-  joint.causes = {{"rank.compute", 1}};
-  joint.steps.assign(steps.begin(), steps.end());
-  joint.advice = {
-      "look for what moves from rank to rank: tokens, sizes of batches, another job's turns on the devices"};
-  joint.factors = {Occurrences(steps.size())};
-  Table table{"who is late when", {"rank", "steps"}, {}};
-  std::vector<std::function<void(const Replay&, Lengths&)>> all;
-  for (const size_t i : turns) {
-    Finding& one = findings[i];
-    std::vector<int64_t> numbers;
-    for (const uint32_t step : one.steps) numbers.push_back(context.job.steps[step]);
-    std::ranges::copy(one.where.ranks, std::back_inserter(joint.where.ranks));
-    std::ranges::copy(one.where.devices, std::back_inserter(joint.where.devices));
-    if (table.rows.size() < 50) table.rows.push_back({one.where.ranks.front(), base::Joined(numbers, ",")});
-    if (joint.evidence.empty()) joint.evidence = one.evidence;
-    all.push_back(std::move(one.without));
-    one.id.clear();
-  }
-  joint.evidence.insert(joint.evidence.begin(), std::move(table));
-  joint.without = [all = std::move(all)](const Replay& replay, Lengths& lengths) {
-    for (const auto& without : all) without(replay, lengths);
-  };
-  std::erase_if(findings, [](const Finding& finding) { return finding.id.empty(); });
-  findings.push_back(std::move(joint));
-}
-
 }  // namespace
 
 Excess ExcessOf(const Context& context, const std::vector<double>& values, double noise, double threshold) {
@@ -226,34 +175,37 @@ void FindSlowCompute(const Context& context, Found& found) {
   for (const auto& [peers, usual] : usual_of) {
     std::vector<double> of_peers, noise;
     for (const uint32_t peer : peers) of_peers.push_back(whole[peer]);
-    const double reference = Usual(of_peers, context.Get("general.effect_percent") / 100);
-    const size_t first = found.findings.size();
+    const double threshold = context.Get("general.effect_percent") / 100;
+    const double reference = Usual(of_peers, threshold);
     // What all of them share in a step makes nobody late.
     for (size_t i = 0; i < steps; ++i) {
       std::vector<double> of_step;
       for (const uint32_t peer : peers) of_step.push_back(by_step[peer][i] / reference);
-      const double common = Usual(of_step, context.Get("general.effect_percent") / 100);
+      const double common = Usual(of_step, threshold);
       for (const uint32_t peer : peers) by_step[peer][i] /= common > 0 ? common : 1;
     }
     for (const uint32_t peer : peers) {
       const double middle = Median(by_step[peer]);
       for (const double value : by_step[peer]) noise.push_back(value - middle);
     }
+    const double spread = Spread(noise);
+    const bool is_uneven =
+        FindUneven(context, peers, spread >= threshold, found.findings) && spread >= threshold;
+    std::vector<double> means;
+    for (const uint32_t peer : peers) means.push_back(Mean(by_step[peer]) / reference - 1);
+    const double middle = Median(means);
+    std::vector<Late> all;
     for (const uint32_t r : peers) {
       std::vector<double> values;
       for (const double value : by_step[r]) values.push_back(value / reference - 1);
-      const Excess excess =
-          ExcessOf(context, values, Spread(noise), context.Get("general.effect_percent") / 100);
+      const Excess excess = is_uneven ? ExcessOfAll(context, values, spread, middle)
+                                      : ExcessOf(context, values, spread, threshold);
       if (!excess.is_clear) continue;
       const Rank& rank = job.ranks[r];
-      Finding finding;
-      finding.id = "rank.late";
-      finding.key = "rank.late/" + std::to_string(rank.number) + "/compute";
-      finding.title = RankName(rank) + " is late: its kernels take " + PercentOf(excess.mean) +
-                      " longer than on ranks like it";
-      finding.where = WhereOf(rank);
-      finding.steps = excess.steps;
-      finding.causes = {{"rank.compute", 1}};
+      Late late = LateRank(context, r, "compute", "rank.compute", excess.mean,
+                           "its kernels take " + PercentOf(excess.mean) + " longer than on ranks like it",
+                           excess.steps);
+      Finding& finding = late.finding;
       finding.evidence.push_back(ClassTable(context, sums[r], usual, reference));
       finding.factors = {Occurrences(excess.steps.size()),
                          {"effect", std::min(1.0, excess.mean / std::max(5 * excess.error, 1e-9)),
@@ -283,20 +235,20 @@ void FindSlowCompute(const Context& context, Found& found) {
       const double beside =
           std::max(shared.overlap, shared.ns / std::max(1.0, shared.computing - shared.ns) / excess.mean);
       if (beside >= context.Get("host.cause_share") / 100) {
+        if (IsCommon(context, SharedRanks(context).size())) continue;  // of all of them device.shared tells
         finding.causes.push_back({"device.shared", std::min(1.0, beside)});
-        finding.title = RankName(rank) + " is late: " + OtherPrograms(rank) + " on its device";
+        late.why = OtherPrograms(rank) + " on its device";
         finding.advice = {kDoNotShare};
         std::ranges::move(shared.tables, std::back_inserter(finding.evidence));
       } else if (share >= context.Get("host.cause_share") / 100) {
         finding.causes.push_back({"clock.low", share});
-        finding.title = RankName(rank) + " is late: its clock is " + PercentOf(loss) + " below the rated one";
+        late.why = "its clock is " + PercentOf(loss) + " below the rated one";
         finding.advice = {"look at cooling and the power limit of the device"};
       } else if (const double part = jitter.ns / std::max(1.0, jitter.computing - jitter.ns) / excess.mean;
                  part >= context.Get("host.cause_share") / 100) {
         if (IsCommon(context, jittery.size())) continue;  // of all of them kernel.jitter tells
         finding.causes.push_back({"kernel.jitter", std::min(1.0, part)});
-        finding.title =
-            RankName(rank) + " is late: now and then a kernel of it takes much longer than others like it";
+        late.why = "some of its kernels take much longer than others like them";
         finding.advice = {"see what else uses that device or its memory at those moments"};
         finding.evidence.push_back(std::move(jitter.table));
         finding.without = [r, more = std::move(jitter.more)](const Replay& replay, Lengths& lengths) {
@@ -306,9 +258,10 @@ void FindSlowCompute(const Context& context, Found& found) {
         finding.advice = {
             "compare clock, memory bandwidth and other users of the device with those of a rank like it"};
       }
-      found.findings.push_back(std::move(finding));
+      all.push_back(std::move(late));
     }
-    JoinTurns(context, first, found.findings);
+    JoinTurns(context, all, found.findings);
+    TellLate(context, peers.size(), std::move(all), found.findings);
   }
 }
 
@@ -411,56 +364,91 @@ void FindExtraWork(const Context& context, Found& found) {
   }
 }
 
+namespace {
+
+// Of one rank: what runs on the AI CPU.
+struct OnAiCpu {
+  std::map<uint32_t, ClassSum> kinds;
+  std::vector<double> by_step;
+  double total = 0;
+  // The class that takes most; kNone: one without a name.
+  uint32_t most() const {
+    return std::ranges::max_element(kinds, {}, [](const auto& one) { return one.second.ns; })->first;
+  }
+};
+
+OnAiCpu AiCpuOf(const Context& context, const Rank& rank) {
+  OnAiCpu of;
+  of.by_step.resize(context.steps());
+  for (const Task& task : rank.tasks) {
+    const uint32_t step = context.StepOf(rank, task.step);
+    if (task.work != Work::kAiCpu || step == kNone) continue;
+    const auto length = static_cast<double>(task.end - task.begin);
+    ++of.kinds[task.kind].count;
+    of.kinds[task.kind].ns += length;
+    of.by_step[step - context.first] += length;
+    of.total += length;
+  }
+  return of;
+}
+
+}  // namespace
+
+// An operator is one cause, on however many ranks it runs there.
 void FindAiCpu(const Context& context, Found& found) {
   const Job& job = context.job;
+  std::map<std::string, std::vector<std::pair<uint32_t, OnAiCpu>>> by_type;
   for (uint32_t r = 0; r < job.ranks.size(); ++r) {
-    const Rank& rank = job.ranks[r];
-    std::map<uint32_t, ClassSum> kinds;
-    std::vector<double> by_step(context.steps());
-    double total = 0;
-    for (const Task& task : rank.tasks) {
-      const uint32_t step = context.StepOf(rank, task.step);
-      if (task.work != Work::kAiCpu || step == kNone) continue;
-      const auto length = static_cast<double>(task.end - task.begin);
-      ++kinds[task.kind].count;
-      kinds[task.kind].ns += length;
-      by_step[step - context.first] += length;
-      total += length;
-    }
-    if (total <= 0 || total < context.Get("kernel.aicpu_percent") / 100 * context.step_ns *
-                                  static_cast<double>(context.steps()))
+    OnAiCpu of = AiCpuOf(context, job.ranks[r]);
+    if (of.total <= 0 || of.total < context.Get("kernel.aicpu_percent") / 100 * context.step_ns *
+                                        static_cast<double>(context.steps()))
       continue;
-    Finding finding;
-    finding.id = "kernel.aicpu";
-    finding.key = "kernel.aicpu/" + std::to_string(rank.number);
-    uint32_t most = kinds.begin()->first;
-    Table table{"operators on the AI CPU", {"type", "shapes", "count", "total_ms", "mean_us"}, {}};
-    for (const auto& [kind, sum] : kinds) {
-      if (sum.ns > kinds[most].ns) most = kind;
-      const KernelClass of = kind == kNone ? KernelClass{} : job.classes[kind];
-      table.rows.push_back({std::string(job.Text(of.type)), std::string(job.Text(of.shapes)),
-                            int64_t{sum.count}, sum.ns / 1e6, sum.mean() / 1e3});
+    const uint32_t most = of.most();
+    by_type[most == kNone ? "operators" : std::string(job.Text(job.classes[most].type))].emplace_back(
+        r, std::move(of));
+  }
+  for (const auto& [type, all] : by_type) {
+    std::vector<uint32_t> ranks;
+    std::vector<bool> is_hit(job.steps.size());
+    double longest = 0;
+    Table table{"operators on the AI CPU", {"rank", "type", "shapes", "count", "total_ms", "mean_us"}, {}};
+    for (const auto& [r, of] : all) {
+      ranks.push_back(r);
+      longest = std::max(longest, of.total);
+      for (size_t i = 0; i < of.by_step.size(); ++i) {
+        if (of.by_step[i] > 0) is_hit[context.first + i] = true;
+      }
+      for (const auto& [kind, sum] : of.kinds) {
+        const KernelClass key = kind == kNone ? KernelClass{} : job.classes[kind];
+        table.rows.push_back({job.ranks[r].number, std::string(job.Text(key.type)),
+                              std::string(job.Text(key.shapes)), int64_t{sum.count}, sum.ns / 1e6,
+                              sum.mean() / 1e3});
+      }
     }
-    std::ranges::sort(table.rows, [](const auto& a, const auto& b) {
-      return std::get<double>(a[3]) > std::get<double>(b[3]);
+    std::ranges::stable_sort(table.rows, [](const auto& a, const auto& b) {
+      return std::get<double>(a[4]) > std::get<double>(b[4]);
     });
     table.rows.resize(std::min<size_t>(table.rows.size(), 50));
-    const std::string type(most == kNone ? "operators" : job.Text(job.classes[most].type));
-    finding.title = RankName(rank) + ": " + type + " runs on the AI CPU, " +
-                    Time(total / static_cast<double>(context.steps())) + " a step";
-    finding.where = WhereOf(rank);
-    for (size_t i = 0; i < by_step.size(); ++i) {
-      if (by_step[i] > 0) finding.steps.push_back(static_cast<uint32_t>(context.first + i));
+    Finding finding;
+    finding.id = "kernel.aicpu";
+    finding.key = "kernel.aicpu/" + RankList(job, ranks);
+    finding.title = RanksName(job, ranks) + ": " + type + " runs on the AI CPU, " +
+                    Time(longest / static_cast<double>(context.steps())) + " a step";
+    finding.where = ranks.size() == 1 ? WhereOf(job.ranks[ranks.front()]) : WhereOf(job, ranks);
+    for (uint32_t step = 0; step < is_hit.size(); ++step) {
+      if (is_hit[step]) finding.steps.push_back(step);
     }
     finding.evidence.push_back(std::move(table));
     finding.advice = {"use a data type that the AI cores have for " + type + ", or another operator"};
     finding.factors = {{"record", 1, "every one of its tasks is recorded"}};
-    finding.without = [r, &context](const Replay& replay, Lengths& lengths) {
-      Lengths::OfRank& of = replay.Touch(lengths, r);
-      const Rank& rank = replay.job().ranks[r];
-      for (size_t i = 0; i < rank.tasks.size(); ++i) {
-        if (rank.tasks[i].work == Work::kAiCpu && context.StepOf(rank, rank.tasks[i].step) != kNone)
-          of.task[i] = 0;
+    finding.without = [ranks, &context](const Replay& replay, Lengths& lengths) {
+      for (const uint32_t r : ranks) {
+        Lengths::OfRank& of = replay.Touch(lengths, r);
+        const Rank& rank = replay.job().ranks[r];
+        for (size_t i = 0; i < rank.tasks.size(); ++i) {
+          if (rank.tasks[i].work == Work::kAiCpu && context.StepOf(rank, rank.tasks[i].step) != kNone)
+            of.task[i] = 0;
+        }
       }
     };
     found.findings.push_back(std::move(finding));

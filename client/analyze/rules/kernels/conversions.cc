@@ -17,12 +17,7 @@ namespace profd::analyze {
 namespace {
 
 constexpr size_t kMostRows = 20;
-
-bool IsConversion(std::string_view type) {
-  constexpr std::array<std::string_view, 6> kTypes = {"TransData", "Transpose", "TransposeD",
-                                                      "Cast",      "CastD",     "FormatCast"};
-  return std::ranges::find(kTypes, type) != kTypes.end();
-}
+constexpr ptrdiff_t kFewSteps = 3;
 
 // What a conversion stands between: types of kernels, 0 = none in its lane.
 using Place = std::tuple<TextId, TextId, TextId>;  // its own, before, behind
@@ -32,7 +27,7 @@ struct Sum {
 };
 struct OfRank {
   uint32_t rank = 0;
-  double share = 0;  // of its computing
+  double share = 0;  // of its computing, in steps that have conversions
   Ns ns = 0;
   std::vector<std::pair<uint32_t, Ns>> tasks;  // and what each takes, as such kernels do
   std::map<Place, Sum> places;
@@ -59,7 +54,8 @@ OfRank ConversionsOf(const Context& context, uint32_t r, const std::vector<bool>
                      const std::vector<Ns>& most) {
   const Rank& rank = context.job.ranks[r];
   OfRank of{r, 0, 0, {}, {}};
-  Ns computing = 0;
+  std::vector<Ns> computing(context.steps());  // by step
+  std::vector<bool> converts(context.steps());
   const auto length_of = [&](const Task& task) {
     const Ns length = task.end - task.begin;
     return is_conversion[task.kind] ? std::min(length, most[task.kind]) : length;
@@ -78,9 +74,11 @@ OfRank ConversionsOf(const Context& context, uint32_t r, const std::vector<bool>
     lane.waits.clear();
   };
   ForEachKernel(context, rank, [&](uint32_t i, const Task& task) {
-    computing += length_of(task);
+    const size_t step = context.StepOf(rank, task.step) - context.first;
+    computing[step] += length_of(task);
     Lane& lane = lanes[task.lane];
     if (is_conversion[task.kind]) {
+      converts[step] = true;
       of.ns += length_of(task);
       of.tasks.emplace_back(i, length_of(task));
       lane.waits.push_back(i);
@@ -91,11 +89,21 @@ OfRank ConversionsOf(const Context& context, uint32_t r, const std::vector<bool>
     lane.before = type;
   });
   for (Lane& lane : lanes) settle(lane, 0);
-  if (computing > 0) of.share = static_cast<double>(of.ns) / static_cast<double>(computing);
+  // Of the steps that have any, where these are not just one or two.
+  const bool counts = std::ranges::count(converts, true) >= kFewSteps;
+  Ns all = 0;
+  for (size_t i = 0; i < computing.size(); ++i) all += !counts || converts[i] ? computing[i] : 0;
+  if (all > 0) of.share = static_cast<double>(of.ns) / static_cast<double>(all);
   return of;
 }
 
 }  // namespace
+
+bool IsConversion(std::string_view type) {
+  constexpr std::array<std::string_view, 6> kTypes = {"TransData", "Transpose", "TransposeD",
+                                                      "Cast",      "CastD",     "FormatCast"};
+  return std::ranges::find(kTypes, type) != kTypes.end();
+}
 
 void FindConversions(const Context& context, Found& found) {
   const Job& job = context.job;
@@ -120,10 +128,13 @@ void FindConversions(const Context& context, Found& found) {
   Finding finding;
   finding.id = "kernel.transpose";
   finding.key = "kernel.transpose/" + std::to_string(hit.size());
+  const std::string when =
+      steps.size() < context.steps() ? " of " + std::to_string(steps.size()) + " steps" : std::string();
   finding.title =
       (hit.size() == 1 ? RankName(job.ranks[ranks.front()])
                        : std::to_string(hit.size()) + " of " + std::to_string(job.ranks.size()) + " ranks") +
-      ": " + PercentOf(worst.share) + " of the computing only brings data into another format, order or type";
+      ": " + PercentOf(worst.share) + " of the computing" + when +
+      " only brings data into another format, order or type";
   finding.where = WhereOf(job, ranks);
   finding.steps.assign(steps.begin(), steps.end());
   Table table{"conversions, on rank " + std::to_string(job.ranks[worst.rank].number),

@@ -8,11 +8,8 @@
 #include "client/analyze/rules/rules.h"
 
 namespace profd::analyze {
-namespace {
 
 bool IsOfExperts(std::string_view type) { return type.find("GroupedMatmul") != type.npos; }
-
-}  // namespace
 
 void FindUnevenExperts(const Context& context, Found& found) {
   const Job& job = context.job;

@@ -123,9 +123,10 @@ void FindJitter(const Context& context, Found& found) {
   finding.key = "kernel.jitter";
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%", 100 * sum / static_cast<double>(all.size()));
-  finding.title = std::to_string(all.size()) + " of " + std::to_string(job.ranks.size()) +
-                  " ranks: now and then a kernel takes much longer than others like it, " + text +
-                  " of the computing";
+  finding.title =
+      (all.size() == 1 ? RankName(job.ranks[all.front().first])
+                       : std::to_string(all.size()) + " of " + std::to_string(job.ranks.size()) + " ranks") +
+      ": some kernels take much longer than others like them, " + text + " of the computing";
   for (uint32_t step = 0; step < is_hit.size(); ++step) {
     if (is_hit[step]) finding.steps.push_back(step);
   }

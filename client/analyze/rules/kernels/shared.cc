@@ -117,14 +117,19 @@ std::string OtherPrograms(const Rank& rank) {
   return is_one ? "another program (pid " + std::to_string(first) + ") computes" : "other programs compute";
 }
 
-// Of one rank among others like it that is late for it rank.late tells.
-void FindShared(const Context& context, Found& found) {
-  const Job& job = context.job;
+std::vector<std::pair<uint32_t, Shared>> SharedRanks(const Context& context) {
   std::vector<std::pair<uint32_t, Shared>> all;
-  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+  for (uint32_t r = 0; r < context.job.ranks.size(); ++r) {
     Shared shared = SharedOf(context, r);
     if (shared.ns > 0) all.emplace_back(r, std::move(shared));
   }
+  return all;
+}
+
+// Of one rank among others like it that is late for it rank.late tells.
+void FindShared(const Context& context, Found& found) {
+  const Job& job = context.job;
+  std::vector<std::pair<uint32_t, Shared>> all = SharedRanks(context);
   if (!IsCommon(context, all.size())) return;
   Finding finding;
   std::vector<uint32_t> ranks;
