@@ -53,8 +53,15 @@ class Bench {
       }
     });
     const Replay::Outcome& mended = which.empty() ? base_ : all;
-    ideal_ = mended.Mean(context_.first);
+    // Where devices work on from one step into the next, a mended one can take no longer than it took, nor
+    // can a job win more than its findings say at most.
+    double most_of_all = 0;
+    for (const size_t i : which) most_of_all += findings[i].most_ns;
+    ideal_ = std::max(mended.Mean(context_.first),
+                      base_mean() - most_of_all / static_cast<double>(context_.steps()));
     rest_ = mended.Lengths(context_.first);
+    const std::vector<Ns> base_lengths = base_.Lengths(context_.first);
+    for (size_t i = 0; i < rest_.size(); ++i) rest_[i] = std::min(rest_[i], base_lengths[i]);
     for (size_t i = 0; i < which.size(); ++i) {
       Cost& cost = findings[which[i]].cost;
       const double most = findings[which[i]].most_ns / static_cast<double>(context_.steps());
