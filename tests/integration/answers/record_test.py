@@ -224,7 +224,7 @@ class RecordTest(harness.ProfdTest):
 
     def test_what_goes_wrong_is_one_line(self):
         for words, code, part in (((), USAGE, "--pid"), (("--pid", 1, "--label", "a=b"), USAGE, "say what to record, one of"),
-                                  (("--pid", 1, "--", "true"), USAGE, "say what to record, one of"),
+                                  (("--pid", 1, "--", "true"), USAGE, "expected one of the two"),
                                   (("--for", "1y", "--", "true"), USAGE, "--for '1y'"),
                                   (("--fail-on", "x", "--", "true"), USAGE, "--fail-on"),
                                   (("--max-loss", "101%", "--", "true"), USAGE, "--max-loss '101%'"),
