@@ -51,6 +51,7 @@ void FindTails(const Context& context, Found& found) {
     Piece last = tails.back();
     tails.pop_back();
     std::vector<Ns> usual;
+    usual.reserve(tails.size());
     for (const Piece& tail : tails) usual.push_back(tail.length());
     last.typical = static_cast<Ns>(Median(std::move(usual)));
     if (static_cast<double>(last.excess()) < least) continue;
