@@ -7,6 +7,7 @@
 #include <set>
 #include <system_error>
 
+#include "base/fnv.h"
 #include "base/join.h"
 #include "client/export/read/capture.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 using format::Manifest;
 
-// Wherever the recording was copied to: of the name of its folder, and what is below. FNV-1a, 8 digits.
+// Wherever the recording was copied to: of the name of its folder, and what is below; 8 digits.
 std::string InstanceOf(const std::string& source) {
   size_t from = source.rfind("PROF_");
   if (from == std::string::npos) {
@@ -23,10 +24,8 @@ std::string InstanceOf(const std::string& source) {
     from = end == std::string::npos ? source.rfind('/') : source.rfind('/', end);
     from = from == std::string::npos ? 0 : from + 1;
   }
-  uint32_t hash = 2166136261;
-  for (const char c : source.substr(from)) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
   char text[9];
-  std::snprintf(text, sizeof text, "%08x", hash);
+  std::snprintf(text, sizeof text, "%08x", base::Fnv1a(std::string_view(source).substr(from)));
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/fnv.h"
 #include "client/lake/schema.h"
 #include "client/words/text.h"
 
@@ -24,12 +25,8 @@ bool IsNode(const std::string& name) {
          std::ranges::all_of(name, may_be);
 }
 
-// So that no folder of a fleet has all files of a time. FNV-1a.
-char ShardOf(const std::string& node) {
-  uint32_t hash = 2166136261;
-  for (const char c : node) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
-  return "0123456789abcdef"[hash & 15];
-}
+// So that no folder of a fleet has all files of a time.
+char ShardOf(const std::string& node) { return "0123456789abcdef"[base::Fnv1a(node) & 15]; }
 
 // What `captures` says of one recording.
 struct Recording {

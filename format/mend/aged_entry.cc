@@ -4,16 +4,11 @@
 #include <charconv>
 #include <utility>
 
+#include "base/fnv.h"
+
 namespace profd::mend {
 
 namespace {
-
-// FNV-1a: against torn and foreign bytes, not against intent.
-uint32_t SumOf(std::string_view text) {
-  uint32_t sum = 2166136261u;
-  for (const char each : text) sum = (sum ^ static_cast<unsigned char>(each)) * 16777619u;
-  return sum;
-}
 
 constexpr size_t kSumBytes = 11;  // " " and ten digits
 
@@ -40,7 +35,7 @@ std::optional<std::string> WriteAgedEntry(const AgedEntry& entry) {
   constexpr size_t kTextBytes = kAgedEntryBytes - kSumBytes - 1;
   if (text.size() > kTextBytes || entry.path.empty() || entry.path.ends_with(' ')) return std::nullopt;
   text.resize(kTextBytes, ' ');
-  return text + ' ' + Digits(SumOf(text)) + '\n';
+  return text + ' ' + Digits(base::Fnv1a(text)) + '\n';
 }
 
 std::optional<AgedEntry> ParseAgedEntry(std::string_view text) {
@@ -48,7 +43,7 @@ std::optional<AgedEntry> ParseAgedEntry(std::string_view text) {
   text.remove_suffix(1);
   const std::string_view sum = text.substr(text.size() - kSumBytes);
   text.remove_suffix(kSumBytes);
-  if (sum != " " + Digits(SumOf(text))) return std::nullopt;
+  if (sum != " " + Digits(base::Fnv1a(text))) return std::nullopt;
   AgedEntry entry;
   format::ManifestAged& aged = entry.aged;
   if (!TakeNumber(text, entry.part) || !TakeNumber(text, aged.slices) || !TakeNumber(text, aged.bytes) ||

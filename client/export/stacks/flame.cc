@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 
+#include "base/fnv.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -71,8 +72,7 @@ std::string Label(const std::string& name, double width) {
 
 // The same name has the same colour in every picture; the kernel's are of another kind.
 std::string Colour(const std::string& name) {
-  uint32_t hash = 2166136261;  // FNV-1a
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
+  const uint32_t hash = base::Fnv1a(name);
   const uint32_t hue = name.ends_with(kKernel) ? 205 + hash % 25 : 12 + hash % 42;
   return "hsl(" + std::to_string(hue) + ",70%," + std::to_string(64 + hash / 64 % 12) + "%)";
 }
