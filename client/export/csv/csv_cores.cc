@@ -68,9 +68,9 @@ const format::TaskCounters::Core* CsvCores::Counted(const format::SideFacts* sid
 }
 
 void CsvCores::Write(CsvFile* csv, const format::SideFacts* side, const format::TaskCounters* counters,
-                     uint32_t blocks, double us) const {
+                     uint32_t blocks, bool knows_operator, double us) const {
   if (!any_) return;
-  if (!apart_) return WriteOne(csv, side, counters, blocks, us);
+  if (!apart_) return WriteOne(csv, side, counters, blocks, knows_operator, us);
   double cube_cycles = format::kNoValue;
   for (const bool vector : {false, true}) {
     const format::TaskCounters::Core* const core = Counted(side, counters, vector);
@@ -98,10 +98,13 @@ void CsvCores::Write(CsvFile* csv, const format::SideFacts* side, const format::
 
 // Of the core that ran.
 void CsvCores::WriteOne(CsvFile* csv, const format::SideFacts* side, const format::TaskCounters* counters,
-                        uint32_t blocks, double us) const {
+                        uint32_t blocks, bool knows_operator, double us) const {
   const bool vector = counters != nullptr && !counters->core[0].counted;
   const format::TaskCounters::Core* const core = Counted(side, counters, vector);
   const double cycles = core == nullptr ? format::kNoValue : static_cast<double>(core->cycles);
+  // The vendor's takes blocks from operators alone (mscalculate/aic/pmu_calculator.py): without any, as at
+  // level l0, the time is 0.
+  if (vendor_compatible_ && !knows_operator) blocks = 0;
   double busy_us = core == nullptr ? format::kNoValue : CoreBusyUs(*core, *side, vector, blocks);
   if (vendor_compatible_ && core != nullptr && std::isnan(busy_us)) busy_us = 0;
   Number(csv, busy_us, 3);

@@ -18,14 +18,14 @@ class CsvCores {
   void Find(const CaptureFacts& facts, bool vendor_compatible);
   // ",aicore_time(us),…"; "" where nothing was counted.
   std::string Header() const;
-  // As many cells. `side` and `counters` may be nullptr; `blocks` of the task, which took `us`. 0 where they
-  // are not known: then the vendor's have no time of the cores, which is 0.
+  // As many cells. `side` and `counters` may be nullptr; `blocks` of the task, which took `us`, and whether
+  // its operator is known.
   void Write(CsvFile* csv, const format::SideFacts* side, const format::TaskCounters* counters,
-             uint32_t blocks, double us) const;
+             uint32_t blocks, bool knows_operator, double us) const;
 
  private:
   void WriteOne(CsvFile* csv, const format::SideFacts* side, const format::TaskCounters* counters,
-                uint32_t blocks, double us) const;
+                uint32_t blocks, bool knows_operator, double us) const;
   // What a core of that kind counted; nullptr: nothing that fits into the columns.
   const format::TaskCounters::Core* Counted(const format::SideFacts* side,
                                             const format::TaskCounters* counters, bool vector) const;

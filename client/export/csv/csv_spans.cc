@@ -304,10 +304,7 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
     shape == 0 && !has_infos_ ? csv->Text("") : Cell(csv, shape);  // analysers take N/A for a shape
   }
   if (stars) row.context == format::kNoId ? csv->Na() : csv->Int(row.context);
-  // The vendor's divides by what operators say of it (mscalculate/aic/pmu_calculator.py), so at level l0 by
-  // nothing.
-  const bool counts_blocks = row.op_task_type != 0 || !context_.vendor_compatible;
-  cores_.Write(csv, context_.facts.Device(row.device), row.counters.get(), counts_blocks ? row.blocks : 0,
+  cores_.Write(csv, context_.facts.Device(row.device), row.counters.get(), row.blocks, row.op_task_type != 0,
                Microseconds(row.end_ns - row.begin_ns));
   csv->End();
 }
