@@ -4,12 +4,9 @@
 #include <utility>
 
 #include "client/files/temporary_folder.h"
-#include "client/lake/engine.h"
-#include "client/lake/rows.h"
 #include "client/lake/schema.h"
 #include "client/verbs/data/table_file.h"
 #include "client/verbs/lake_work.h"
-#include "client/verbs/recordings.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -32,21 +29,17 @@ Status Check(const ExportArguments& arguments) {
 
 ExitCode ExportParquet(const Context& context, const ExportArguments& arguments, unsigned jobs) {
   if (const Status status = Check(arguments); !status.ok()) return context.Fail(status);
-  if (const auto library = lake::LoadLibrary(); !library.ok()) return context.Fail(library.status());
   LakeWork work;
   analyze::Request request;
   request.recursive = arguments.recursive;
   request.jobs = jobs;
-  const auto analysis = AnalyseForTables(context, arguments.directories, std::move(request));
+  const auto analysis = work.Fill(context, arguments.directories, std::move(request));
   if (!analysis.ok()) return context.Fail(analysis.status());
-  const auto engine = work.Open();
-  if (!engine.ok()) return context.Fail(engine.status());
   auto folder = TemporaryFolder::Make("parquet");
   if (!folder.ok()) return context.Fail(folder.status());
-  Status status = lake::FillFrom(**engine, **analysis);
   for (const lake::TableSchema& table : lake::Tables()) {
     const std::string name = std::string(table.name), file = name + ".parquet";
-    if (status.ok()) status = WriteTable(**engine, name, *folder, arguments.out + "/" + file);
+    const Status status = WriteTable(work.engine(), name, *folder, arguments.out + "/" + file);
     if (!status.ok()) return context.Fail(status);
     if (!context.json) context.Print(OneLine(arguments.out + "/" + file) + "\n");
   }

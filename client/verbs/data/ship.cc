@@ -4,11 +4,9 @@
 
 #include "base/files/way.h"
 #include "client/files/temporary_folder.h"
-#include "client/lake/rows.h"
 #include "client/lake/shipments.h"
 #include "client/verbs/data/table_file.h"
 #include "client/verbs/lake_work.h"
-#include "client/verbs/recordings.h"
 #include "client/verbs/verb.h"
 #include "client/words/jobs.h"
 #include "client/words/text.h"
@@ -49,24 +47,20 @@ Result<Fate> Ship(lake::Engine& engine, const lake::Shipment& shipment, const Te
 // Tables are shipped in the order of the schema: `captures`, the last, says that all are there.
 ExitCode Run(const Context& context, const Options& options) {
   if (const Status status = CheckLake(options.to); !status.ok()) return context.Fail(status);
-  if (const auto library = lake::LoadLibrary(); !library.ok()) return context.Fail(library.status());
   analyze::Request request;
   request.recursive = options.recursive;
   request.jobs = OwnJobs();
   LakeWork work;
-  const auto analysis = AnalyseForTables(context, options.directories, std::move(request));
+  const auto analysis = work.Fill(context, options.directories, std::move(request));
   if (!analysis.ok()) return context.Fail(analysis.status());
-  const auto engine = work.Open();
-  if (!engine.ok()) return context.Fail(engine.status());
-  if (const Status status = lake::FillFrom(**engine, **analysis); !status.ok()) return context.Fail(status);
-  const auto shipments = lake::ShipmentsOf(**engine, options.node);
+  const auto shipments = lake::ShipmentsOf(work.engine(), options.node);
   if (!shipments.ok()) return context.Fail(shipments.status());
   const auto scratch = TemporaryFolder::Make("ship");
   if (!scratch.ok()) return context.Fail(scratch.status());
   auto files = nlohmann::ordered_json::array();
   size_t shipped = 0;
   for (const lake::Shipment& shipment : *shipments) {
-    const auto fate = Ship(**engine, shipment, *scratch, options.to);
+    const auto fate = Ship(work.engine(), shipment, *scratch, options.to);
     if (!fate.ok()) return context.Fail(fate.status());
     const bool is_new = *fate == Fate::kShipped;
     shipped += is_new ? 1 : 0;
