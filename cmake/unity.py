@@ -36,22 +36,20 @@ KINDS = re.compile(r'\b(?:struct|class|union|enum|concept|using)\s+(?:class\s+|s
 DEFINES_KIND = re.compile(r'(?:template\s*)?(?:struct|class|union|enum)\b[^=(]*$')
 
 
-def found_in(body, whose):
-    """Names at the level of a namespace: those in anonymous ones, and static ones elsewhere, are its `own`; the others are
-    for `all`; or `both`."""
-    found = set()
-    scopes = []   # 'named', 'anonymous', 'enum' or 'inside' for each brace that is open
+def found_in(body):
+    """Names at the level of a namespace, as two sets: the file's own (those in anonymous namespaces, and static ones
+    elsewhere), and those for all."""
+    own, for_all = set(), set()
+    scopes = []   # for each brace that is open: 'named', 'anonymous', 'inside', or the names that an enum's go to
     statement, parentheses = '', 0
 
-    def counts(words, level):
-        own = level == 'anonymous' or re.search(r'\bstatic\b', words)
-        return whose == 'both' or bool(own) == (whose == 'own')
+    def whose(words, level):
+        return own if level == 'anonymous' or re.search(r'\bstatic\b', words) else for_all
 
     def take(words, level):
-        if not counts(words, level) or re.match(r'(TEST|TEST_F|TEST_P|INSTANTIATE\w*|BENCHMARK\w*)\b', words):
+        if re.match(r'(TEST|TEST_F|TEST_P|INSTANTIATE\w*|BENCHMARK\w*)\b', words) or ANOTHER_NAME.match(words):
             return
-        if ANOTHER_NAME.match(words):
-            return
+        found = whose(words, level)
         while ARGUMENTS.search(words):
             words = ARGUMENTS.sub('', words)
         found.update(KINDS.findall(words))
@@ -72,14 +70,14 @@ def found_in(body, whose):
                     kind = level
                 else:
                     take(words, level)
-                    if re.match(r'enum\b(?!\s+(class|struct))', words) and counts(words, level):
-                        kind = 'enum'
+                    if re.match(r'enum\b(?!\s+(class|struct))', words):
+                        kind = whose(words, level)
             scopes.append(kind)
             if parentheses == 0:
                 statement = ''
         elif piece == '}':
-            if level == 'enum':
-                found.update(re.findall(r'[A-Za-z_]\w*', statement))
+            if isinstance(level, set):
+                level.update(re.findall(r'[A-Za-z_]\w*', statement))
                 statement = ''
             if scopes:
                 scopes.pop()
@@ -91,12 +89,12 @@ def found_in(body, whose):
             parentheses += 1
         elif piece == ')':
             parentheses = max(0, parentheses - 1)
-        elif piece == ';' and parentheses == 0 and level != 'enum':
+        elif piece == ';' and parentheses == 0 and not isinstance(level, set):
             take(words, level)
             statement = ''
         elif parentheses == 0:
             statement += piece
-    return {name for name in found if not NO_NAME.fullmatch(name)}
+    return tuple({name for name in found if not NO_NAME.fullmatch(name)} for found in (own, for_all))
 
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -128,7 +126,7 @@ def told_by(header):
         return frozenset()
     text = read(path)
     body = DIRECTIVE.sub('', NOISE.sub('""', text))
-    names = {(header, name) for name in found_in(body, 'both')} | other_names(body)
+    names = {(header, name) for name in set().union(*found_in(body))} | other_names(body)
     return frozenset(names.union(*(told_by(from_root(one, os.path.dirname(path))) for one in INCLUDE.findall(text))))
 
 
@@ -159,9 +157,10 @@ class Source:
         self.own = {match[1] for match in defines}
         body = DIRECTIVE.sub('', text)
         self.names = {match[2] for match in TOKEN.finditer(body) if match[1] not in ('.', '->')} | self.own
-        own = found_in(body, 'own') - self.own
+        own, for_all = found_in(body)
+        own -= self.own
         self.own |= own
-        of_others = set(MEMBER.findall(body)) | found_in(body, 'all') | {name for _, name in self.told}
+        of_others = set(MEMBER.findall(body)) | for_all | {name for _, name in self.told}
         self.plain = {name for name in own - of_others if re.match(r'k?[A-Z]\w*[a-z]', name)}
         self.used = other_names(body)
 
