@@ -44,6 +44,7 @@
 #include "daemon/rpc/server.h"
 #include "daemon/session/manager.h"
 #include "daemon/store/spool/spool.h"
+#include "daemon/summary/summary.h"
 #include "libagent/abi/lane.h"
 
 namespace profd {
@@ -115,6 +116,7 @@ class Daemon {
                      *fabric_);
     live_.emplace(ctl_, config_, *manager_, agents_);
     PROFD_RETURN_IF_ERROR(StartMetrics());
+    PROFD_RETURN_IF_ERROR(StartSummary());
     limits_.emplace(ctl_, config_.limits, [this](int level) { Save(level); });
     auto server = rpc::Server::Start(config_, *manager_, *live_, agents_, ctl_, tickets_, audit_);
     if (!server.ok()) return server.status();
@@ -143,6 +145,7 @@ class Daemon {
     door_.reset();
     server_.reset();
     limits_.reset();
+    summary_.reset();
     scrape_.reset();
     otlp_.reset();
     live_.reset();
@@ -236,6 +239,12 @@ class Daemon {
     return base::Status::Ok();
   }
 
+  base::Status StartSummary() {
+    if (config_.summary.folder.empty()) return base::Status::Ok();
+    PROFD_ASSIGN_OR_RETURN(summary_, summary::Summary::Start(config_.summary, agents_, ctl_));
+    return base::Status::Ok();
+  }
+
   // What limits have profd do without.
   void Save(int level) {
     live_->SetLevel(level);
@@ -295,6 +304,7 @@ class Daemon {
   std::optional<session::Manager> manager_;
   std::optional<live::Live> live_;
   std::optional<live::Limits> limits_;
+  std::unique_ptr<summary::Summary> summary_;
   std::unique_ptr<live::ScrapeServer> scrape_;
   std::unique_ptr<rpc::OtlpExporter> otlp_;
   std::unique_ptr<rpc::Server> server_;

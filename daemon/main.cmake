@@ -1,5 +1,5 @@
 add_library(profd_daemon STATIC daemon.cc)
-target_link_libraries(profd_daemon PUBLIC profd_rpc profd_manager profd_auth profd_config profd_daemon_base)
+target_link_libraries(profd_daemon PUBLIC profd_rpc profd_manager profd_summary profd_auth profd_config profd_daemon_base)
 add_executable(profd main.cc)
 target_link_libraries(profd PRIVATE profd_daemon profd_cli)
 install(TARGETS profd RUNTIME DESTINATION sbin COMPONENT daemon)

@@ -102,6 +102,15 @@ constexpr Column kCaptures[] = {
     {"labels", "VARCHAR", "labels of the session, JSON"},
 };
 
+constexpr Column kLoss[] = {
+    {"table", "VARCHAR", "table in which they are missing"},
+    {"rows", "BIGINT", "how many"},
+    {"from", "TIMESTAMP_NS", "of which time, UTC: begin"},
+    {"to", "TIMESTAMP_NS", "and end"},
+    {"why", "VARCHAR",
+     "overwritten: steps shorter than 16 ms; too many of one user; disk too slow; not written; folder full"},
+};
+
 // Windows begin at the same times on all nodes. Percentiles are lengths that there were.
 #define PROFD_WINDOWS "make_timestamp_ns((epoch_ns(t) + start_ns) // 300000000000 * 300000000000)"
 #define PROFD_WHOSE "\"user\", job, attempt, rank, node, instance"
@@ -136,6 +145,7 @@ constexpr TableSchema kTables[] = {
     {"ops", "one rank, one window of 5 min, one kernel by name", kOps, {}, kMadeOps},
     {"comm", "one rank, one window of 5 min, one group, type and size of collectives", kComm, {}, kMadeComm},
     {"captures", "one recording: a PROF directory or a database", kCaptures},
+    {"loss", "rows of the always-on summary that are missing", kLoss, {}, {}, true},
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ struct TableSchema {
   std::span<const Column> inner = {};
   // Of a table that is made of others: the SELECT.
   std::string_view made = {};
+  bool of_summary = false;  // profd's always-on summary alone has rows of it
 };
 // All have the columns of Common() first.
 std::span<const Column> Common();

@@ -16,15 +16,6 @@ using base::Status;
 
 constexpr size_t kMostOfNode = 253;  // of a host name
 
-// Nothing else: `_` ends a node's name in the name of a file.
-bool IsNode(const std::string& name) {
-  const auto may_be = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-  };
-  return !name.empty() && name.size() <= kMostOfNode && name.front() != '.' &&
-         std::ranges::all_of(name, may_be);
-}
-
 // So that no folder of a fleet has all files of a time.
 char ShardOf(const std::string& node) { return "0123456789abcdef"[base::Fnv1a(node) & 15]; }
 
@@ -63,6 +54,18 @@ Status Check(const Recording& recording, const std::string& node) {
 
 }  // namespace
 
+bool IsNode(const std::string& name) {
+  const auto may_be = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  return !name.empty() && name.size() <= kMostOfNode && name.front() != '.' &&
+         std::ranges::all_of(name, may_be);
+}
+
+std::string FolderOf(const std::string& table, const std::string& slot, const std::string& node) {
+  return "hot/v1/" + table + "/" + slot + "/" + ShardOf(node);
+}
+
 Result<std::vector<Shipment>> ShipmentsOf(Engine& engine, const std::string& otherwise) {
   PROFD_ASSIGN_OR_RETURN(const auto recordings, RecordingsOf(engine));
   std::vector<Shipment> shipments;
@@ -70,11 +73,12 @@ Result<std::vector<Shipment>> ShipmentsOf(Engine& engine, const std::string& oth
     const std::string& node = recording.node.empty() ? otherwise : recording.node;
     PROFD_RETURN_IF_ERROR(Check(recording, node));
     for (const TableSchema& table : Tables()) {
+      if (table.of_summary) continue;
       const std::string name(table.name);
       shipments.push_back({.table = name,
                            .rows = "(SELECT * FROM " + name + " WHERE node = " + Quoted(recording.node) +
                                    " AND instance = " + Quoted(recording.instance) + ")",
-                           .folder = "hot/v1/" + name + "/" + recording.slot + "/" + ShardOf(node),
+                           .folder = FolderOf(name, recording.slot, node),
                            .name = node + "_" + recording.instance + "_0.parquet"});
     }
   }

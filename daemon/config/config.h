@@ -117,6 +117,14 @@ struct Config {
     bool jobs = false;        // accounts of jobs are kept
   } live;
 
+  // What is kept of every program with an agent: daemon/summary.
+  struct Summary {
+    std::string folder;  // "" = nothing is kept
+    uint64_t file_s = 300;
+    uint64_t keep_mb = 1024;
+    std::string acked = "/var/lib/profd-ship/acked";
+  } summary;
+
   struct Metrics {
     std::string listen;  // "127.0.0.1:9477": Prometheus scrapes here; "" = nowhere
     std::string otlp;    // "host:port": OTLP metrics go there by gRPC; "" = nowhere

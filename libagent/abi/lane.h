@@ -85,6 +85,29 @@ typedef struct StepTotals {
   uint8_t reserved_1[16];
 } StepTotals;
 
+/* A step that ended. */
+typedef struct LoggedStep {
+  uint64_t ended;    /* how many had ended then, this one counted; 0: nothing is logged here */
+  uint64_t step;     /* the program's own number */
+  uint64_t begin_ns; /* CLOCK_MONOTONIC_RAW as the process sees it */
+  uint64_t took_ns;
+} LoggedStep;
+
+enum { kLoggedSteps = 64 };
+
+/* The last steps one by one, recorded or not. Read while `sequence` is even and unchanged. The n-th step that
+ * ended since the process began stands at (n - 1) % kLoggedSteps; where another number stands there it was
+ * not logged, or is overwritten. All zero: no step yet, or an agent that is older than this. */
+typedef struct StepLog {
+  uint32_t sequence;
+  uint32_t reserved_0;
+  uint64_t ended_before; /* steps that had ended when the region was attached */
+  uint64_t begin_ns;     /* of the step that runs; 0: none does */
+  uint64_t step;         /* and its number */
+  uint8_t reserved_1[32];
+  LoggedStep ended[kLoggedSteps];
+} StepLog;
+
 typedef struct RegionHeader {
   uint64_t magic;
   uint16_t version;
@@ -103,7 +126,8 @@ typedef struct RegionHeader {
   uint8_t reserved_1[36];
   LaneClock clock;
   StepTotals steps;
-  uint8_t reserved_2[kRegionHeaderBytes - 128 - sizeof(LaneClock) - sizeof(StepTotals)];
+  StepLog step_log;
+  uint8_t reserved_2[kRegionHeaderBytes - 128 - sizeof(LaneClock) - sizeof(StepTotals) - sizeof(StepLog)];
 } RegionHeader;
 
 /* Each 64 bytes has one writer. */
@@ -148,6 +172,7 @@ static_assert(offsetof(RegionHeader, exit_mark) == 88, "layout");
 static_assert(offsetof(RegionHeader, clock) == 128, "layout");
 static_assert(sizeof(LaneClock) == 64, "layout");
 static_assert(offsetof(RegionHeader, steps) == 192 && sizeof(StepTotals) == 64, "layout");
+static_assert(offsetof(RegionHeader, step_log) == 256 && sizeof(StepLog) == 64 + kLoggedSteps * 32, "layout");
 static_assert(sizeof(Lane) == 256, "layout");
 static_assert(offsetof(Lane, lost) == 64 && offsetof(Lane, tail) == 128, "layout");
 static_assert(sizeof(NameEntry) == 16 && kFirstNameOffset % kNameUnit == 0, "layout");

@@ -193,11 +193,17 @@ void ShowLost(Process* process) {
       .store(process->lost_without_lane.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-// Not while somebody else has the latch: then the next step shows this one, too.
-void ShowSteps(Process* process) {
+// Not while somebody else has the latch: then the next step shows this one, too, but does not log it.
+void ShowSteps(Process* process, const abi::LoggedStep* ended = nullptr) {
   const Latched latched(process->latch, Latched::Patience::kNone);
   if (!latched || process->header == nullptr) return;
   const Steps& steps = process->steps;
+  abi::StepLog& log = process->header->step_log;
+  WriteSequenced(log.sequence, [&steps, &log, ended] {
+    log.begin_ns = steps.begin_ns.load(std::memory_order_relaxed);
+    log.step = steps.step.load(std::memory_order_relaxed);
+    if (ended != nullptr) log.ended[(ended->ended - 1) % abi::kLoggedSteps] = *ended;
+  });
   abi::StepTotals& totals = process->header->steps;
   WriteSequenced(totals.sequence, [&steps, &totals] {
     totals.begun = steps.begun.load(std::memory_order_relaxed);
@@ -358,6 +364,7 @@ AttachError AttachRegion(int memfd, int wake) {
   process->lost_without_lane.store(0, std::memory_order_relaxed);
   process->no_lane_free = false;
   process->header = header;
+  header->step_log.ended_before = process->steps.ended.load(std::memory_order_relaxed);
   ++process->region;
   Own(kLaneWakeFd).Take(wake);
   uint32_t not_started = kNotStarted;
@@ -461,8 +468,9 @@ void CountStepEnd() {
   const uint64_t took_ns = base::RawNs() - begin_ns;
   steps.last_ns.store(took_ns, std::memory_order_relaxed);
   steps.ended_ns.fetch_add(took_ns, std::memory_order_relaxed);
-  steps.ended.fetch_add(1, std::memory_order_relaxed);
-  ShowSteps(process);
+  const uint64_t ended = steps.ended.fetch_add(1, std::memory_order_relaxed) + 1;
+  const abi::LoggedStep logged{ended, steps.step.load(std::memory_order_relaxed), begin_ns, took_ns};
+  ShowSteps(process, &logged);
 }
 
 void PairRegionClock() {

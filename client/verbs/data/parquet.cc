@@ -38,6 +38,7 @@ ExitCode ExportParquet(const Context& context, const ExportArguments& arguments,
   auto folder = TemporaryFolder::Make("parquet");
   if (!folder.ok()) return context.Fail(folder.status());
   for (const lake::TableSchema& table : lake::Tables()) {
+    if (table.of_summary) continue;
     const std::string name = std::string(table.name), file = name + ".parquet";
     const Status status = WriteTable(work.engine(), name, *folder, arguments.out + "/" + file);
     if (!status.ok()) return context.Fail(status);

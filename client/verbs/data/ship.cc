@@ -1,9 +1,11 @@
-// ship: what recordings say, into a lake on a folder.
+// ship: what recordings say, and what profd keeps of programs (daemon/summary), into a lake on a folder.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files/way.h"
+#include "client/export/write/output_file.h"
 #include "client/files/temporary_folder.h"
+#include "client/lake/rows_files.h"
 #include "client/lake/shipments.h"
 #include "client/verbs/data/table_file.h"
 #include "client/verbs/lake_work.h"
@@ -21,7 +23,7 @@ using base::Status;
 
 struct Options {
   std::vector<std::string> directories;
-  std::string to, node;
+  std::string to, node, summary, acked;
   bool recursive = false;
 };
 
@@ -44,46 +46,117 @@ Result<Fate> Ship(lake::Engine& engine, const lake::Shipment& shipment, const Te
   return Fate::kShipped;
 }
 
-// Tables are shipped in the order of the schema: `captures`, the last, says that all are there.
-ExitCode Run(const Context& context, const Options& options) {
-  if (const Status status = CheckLake(options.to); !status.ok()) return context.Fail(status);
+// What became of files.
+class Ledger {
+ public:
+  Ledger(const Context& context, const Options& options) : context_(context), options_(options) {}
+
+  base::Result<Fate> Ship(lake::Engine& engine, const lake::Shipment& shipment,
+                          const TemporaryFolder& scratch) {
+    PROFD_ASSIGN_OR_RETURN(const Fate fate, client::Ship(engine, shipment, scratch, options_.to));
+    shipped_ += fate == Fate::kShipped ? 1 : 0;
+    files_.push_back({{"file", shipment.folder + "/" + shipment.name},
+                      {"table", shipment.table},
+                      {"new", fate == Fate::kShipped}});
+    return fate;
+  }
+  void Print() const {
+    if (context_.json) return context_.Print(files_.dump() + "\n");
+    const size_t there = files_.size() - shipped_;
+    context_.Print(std::to_string(shipped_) + " files shipped to " + OneLine(options_.to) +
+                   (there > 0 ? "; " + std::to_string(there) + " were there" : std::string()) + "\n");
+  }
+
+ private:
+  const Context& context_;
+  const Options& options_;
+  nlohmann::ordered_json files_ = nlohmann::ordered_json::array();
+  size_t shipped_ = 0;
+};
+
+// Tables are shipped in the order of the schema: `captures`, the last of a recording's, says that all are
+// there.
+ExitCode ShipRecordings(const Context& context, const Options& options, LakeWork& work,
+                        const TemporaryFolder& scratch) {
   analyze::Request request;
   request.recursive = options.recursive;
   request.jobs = OwnJobs();
-  LakeWork work;
   const auto analysis = work.Fill(context, options.directories, std::move(request));
   if (!analysis.ok()) return context.Fail(analysis.status());
   const auto shipments = lake::ShipmentsOf(work.engine(), options.node);
   if (!shipments.ok()) return context.Fail(shipments.status());
+  Ledger ledger(context, options);
+  for (const lake::Shipment& shipment : *shipments) {
+    const auto fate = ledger.Ship(work.engine(), shipment, scratch);
+    if (!fate.ok()) return context.Fail(fate.status());
+  }
+  ledger.Print();
+  return (*analysis)->is_whole() ? ExitCode::kOk : ExitCode::kPartialLoss;
+}
+
+// The lake has them now: profd removes its own.
+Status Acknowledge(const std::string& path, const std::vector<std::string>& names) {
+  if (path.empty()) return {};
+  PROFD_ASSIGN_OR_RETURN(const auto file, OutputFile::CreateNamed(path));
+  for (const std::string& name : names) file->Append(name + "\n");
+  return file->Finish();
+}
+
+// A file that cannot be shipped stays, is said, and holds up no other.
+ExitCode ShipSummary(const Context& context, const Options& options, LakeWork& work,
+                     const TemporaryFolder& scratch) {
+  const auto names = lake::RowsFilesIn(options.summary);
+  if (!names.ok()) return context.Fail(names.status());
+  if (const auto engine = work.Open(); !engine.ok()) return context.Fail(engine.status());
+  Ledger ledger(context, options);
+  std::vector<std::string> there;
+  ExitCode worst = ExitCode::kOk;
+  for (const std::string& name : *names) {
+    const auto one = [&]() -> Status {
+      PROFD_ASSIGN_OR_RETURN(const lake::RowsFile file, lake::ReadRowsFile(options.summary, name));
+      PROFD_ASSIGN_OR_RETURN(const lake::Shipment shipment, lake::ShipmentOf(work.engine(), file, scratch));
+      return ledger.Ship(work.engine(), shipment, scratch).status();
+    };
+    const Status status = one();
+    if (status.ok()) {
+      there.push_back(name);
+    } else if (status.code() == Code::kDataLoss || status.code() == Code::kUnimplemented) {
+      context.Note(status.message());
+      worst = ExitCode::kPartialLoss;
+    } else if (!fs::exists(options.summary + "/" + name)) {
+      continue;  // profd has removed it meanwhile
+    } else {
+      const ExitCode code = context.Fail(status);
+      (void)Acknowledge(options.acked, there);
+      return code;
+    }
+  }
+  if (const Status status = Acknowledge(options.acked, there); !status.ok()) return context.Fail(status);
+  ledger.Print();
+  return worst;
+}
+
+ExitCode Run(const Context& context, const Options& options) {
+  if (options.directories.empty() == options.summary.empty())
+    return context.Fail(
+        {Code::kInvalidArgument, "expected recordings, or --summary FOLDER: name one of the two"});
+  if (const Status status = CheckLake(options.to); !status.ok()) return context.Fail(status);
+  LakeWork work;
   const auto scratch = TemporaryFolder::Make("ship");
   if (!scratch.ok()) return context.Fail(scratch.status());
-  auto files = nlohmann::ordered_json::array();
-  size_t shipped = 0;
-  for (const lake::Shipment& shipment : *shipments) {
-    const auto fate = Ship(work.engine(), shipment, *scratch, options.to);
-    if (!fate.ok()) return context.Fail(fate.status());
-    const bool is_new = *fate == Fate::kShipped;
-    shipped += is_new ? 1 : 0;
-    files.push_back(
-        {{"file", shipment.folder + "/" + shipment.name}, {"table", shipment.table}, {"new", is_new}});
-  }
-  if (context.json) {
-    context.Print(files.dump() + "\n");
-  } else {
-    const size_t there = files.size() - shipped;
-    context.Print(std::to_string(shipped) + " files shipped to " + OneLine(options.to) +
-                  (there > 0 ? "; " + std::to_string(there) + " were there" : std::string()) + "\n");
-  }
-  return (*analysis)->is_whole() ? ExitCode::kOk : ExitCode::kPartialLoss;
+  if (options.summary.empty()) return ShipRecordings(context, options, work, *scratch);
+  return ShipSummary(context, options, work, *scratch);
 }
 
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
-  arguments
-      .List("DIR", &options->directories,
-            "a session, PROF directory, *_ascend_pt folder, database, or folder of these")
-      .Required();
+  arguments.List("DIR", &options->directories,
+                 "a session, PROF directory, *_ascend_pt folder, database, or folder of these");
   arguments.Text("--to", &options->to, "the lake: a folder, which the nodes may share").Required();
+  arguments.Text("--summary", &options->summary,
+                 "files of profd's always-on summary lie there (summary.folder)");
+  arguments.Text("--acked", &options->acked,
+                 "with --summary: file that says what is shipped, so that profd removes it (summary.acked)");
   arguments.Text("--node", &options->node, "host name of the node, for recordings that do not say it");
   arguments.Flag("--recursive", &options->recursive, "recordings of one job lie anywhere below DIR");
   return {.run = [options](const Context& context) { return Run(context, *options); }};
@@ -92,7 +165,7 @@ Action Define(cli::Arguments arguments) {
 }  // namespace
 
 namespace verbs {
-Verb Ship() { return {"ship", "adds the tables of recordings to a lake", Reach::kHere, Define}; }
+Verb Ship() { return {"ship", "adds recordings, or the always-on summary, to a lake", Reach::kHere, Define}; }
 }  // namespace verbs
 
 }  // namespace profd::client

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -23,6 +24,8 @@ using base::Code;
 using base::Status;
 
 namespace {
+
+constexpr int kTriesOfLog = 4;  // it is 2 KiB, and looked at by ctl
 
 base::UniqueFd MakeMemfd() {
   constexpr char kName[] = "profd-lanes";
@@ -100,6 +103,18 @@ std::optional<StepTotals> Region::steps() const {
   abi::StepTotals said;
   if (!CopySequenced(untrusted_header()->steps, &said) || said.begun == 0) return std::nullopt;
   return StepTotals{said.begun, said.ended, said.step, said.ended_ns, said.last_ns};
+}
+
+std::optional<StepLog> Region::step_log() const {
+  abi::StepLog said;
+  if (!CopySequenced(untrusted_header()->step_log, &said, kTriesOfLog)) return std::nullopt;
+  StepLog log{said.ended_before, said.begin_ns, said.step, {}};
+  for (uint64_t i = 0; i < abi::kLoggedSteps; ++i) {
+    const abi::LoggedStep& step = said.ended[i];
+    if (step.ended != 0 && (step.ended - 1) % abi::kLoggedSteps == i) log.ended.push_back(step);
+  }
+  std::ranges::sort(log.ended, {}, &abi::LoggedStep::ended);
+  return log;
 }
 
 void Region::ReleaseRings() {

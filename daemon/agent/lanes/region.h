@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/status.h"
 #include "base/unique_fd.h"
@@ -30,6 +31,15 @@ struct StepTotals {
   uint64_t step = 0;              // the number of the one that began last
   uint64_t ended_ns = 0;          // how long those that ended took, together
   uint64_t last_ns = 0;           // how long the last one took
+};
+
+// The same of its last steps one by one (abi::StepLog): what was logged and not overwritten, the oldest
+// first.
+struct StepLog {
+  uint64_t ended_before = 0;  // steps that had ended when it began to log
+  uint64_t begin_ns = 0;      // of the step that runs, its CLOCK_MONOTONIC_RAW; 0: none does
+  uint64_t step = 0;          // and its number
+  std::vector<abi::LoggedStep> ended;
 };
 
 // **Thread:** immutable after Make(), so any. **Owns:** the memfd, the mapping, the eventfd. It outlives the
@@ -56,6 +66,8 @@ class Region {
   bool ended_well() const;
   // nullopt: none has begun, or they change all the time.
   std::optional<StepTotals> steps() const;
+  // nullopt: it changes all the time.
+  std::optional<StepLog> step_log() const;
 
   // Gives the pages of all rings back to the kernel. Only while nobody records.
   void ReleaseRings();

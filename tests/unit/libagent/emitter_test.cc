@@ -162,6 +162,29 @@ TEST_F(EmitterTest, StepsAreCountedRecordedOrNot) {
   EXPECT_EQ(totals.sequence % 2, 0U);
 }
 
+TEST_F(EmitterTest, TheLastStepsAreLoggedOneByOne) {
+  profd_step_begin(1);
+  profd_step_end(1);
+  Attach();
+  const abi::StepLog& log = region_->header()->step_log;
+  const uint64_t before = log.ended_before;
+  EXPECT_EQ(before, region_->header()->steps.ended);
+  constexpr uint64_t kSteps = abi::kLoggedSteps + 3;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    profd_step_begin(100 + step);
+    EXPECT_NE(log.begin_ns, 0U);
+    EXPECT_EQ(log.step, 100 + step);
+    profd_step_end(100 + step);
+    EXPECT_EQ(log.begin_ns, 0U);
+    const abi::LoggedStep& logged = log.ended[(before + step) % abi::kLoggedSteps];
+    EXPECT_EQ(logged.ended, before + step + 1);
+    EXPECT_EQ(logged.step, 100 + step);
+    EXPECT_EQ(logged.took_ns, region_->header()->steps.last_ns);
+    EXPECT_NE(logged.begin_ns, 0U);
+  }
+  EXPECT_EQ(log.sequence % 2, 0U);
+}
+
 TEST_F(EmitterTest, PayloadSurvivesWhole) {
   Attach();
   Arm({});

@@ -1,0 +1,120 @@
+#include "daemon/summary/keeper.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/threads/thread.h"
+#include "daemon/base/log.h"
+
+namespace profd::summary {
+
+namespace {
+
+constexpr auto kLookEvery = std::chrono::seconds(10);  // for what is due, shipped, or too much
+constexpr char kLossColumns[] = "\"seq\",\"t\",\"ver\",\"table\",\"rows\",\"from\",\"to\",\"why\"";
+
+std::string Time(uint64_t wall_ns) { return wall_ns == 0 ? "" : std::to_string(wall_ns); }
+
+}  // namespace
+
+Keeper::Keeper(RowsFolder folder) : folder_(std::move(folder)) {
+  thread_ = base::StartThread("summary", [this] { Run(); });
+}
+
+Keeper::~Keeper() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void Keeper::Keep(RowsOf rows) {
+  const std::lock_guard lock(mutex_);
+  if (waiting_ + rows.text.size() > kMostWaiting) {
+    new_losses_.push_back({rows.table, "disk too slow", rows.rows, rows.first_ns, rows.last_ns});
+  } else {
+    waiting_ += rows.text.size();
+    rows_.push_back(std::move(rows));
+  }
+  changed_.notify_all();
+}
+
+void Keeper::Count(Loss loss) {
+  const std::lock_guard lock(mutex_);
+  new_losses_.push_back(std::move(loss));
+  changed_.notify_all();
+}
+
+void Keeper::Run() {
+  std::unique_lock lock(mutex_);
+  for (auto next_look = std::chrono::steady_clock::now();;) {
+    const bool has_files = folder_.writes();
+    const auto is_wanted = [this] { return stopping_ || !rows_.empty() || !new_losses_.empty(); };
+    if (has_files) {
+      changed_.wait_until(lock, next_look, is_wanted);
+    } else {
+      changed_.wait(lock, is_wanted);
+    }
+    const bool ends = stopping_;
+    const auto rows = std::exchange(rows_, {});
+    const auto losses = std::exchange(new_losses_, {});
+    waiting_ = 0;
+    lock.unlock();
+    for (const RowsOf& one : rows) Store(one);
+    for (const Loss& loss : losses) Add(loss);
+    if (const auto now = std::chrono::steady_clock::now(); ends || now >= next_look) {
+      Tidy();
+      next_look = now + kLookEvery;
+    }
+    StoreLosses();
+    if (ends) return folder_.SealAll();
+    lock.lock();
+  }
+}
+
+void Keeper::Add(const Loss& loss) {
+  Loss& sum = losses_[{loss.table, loss.why}];
+  sum.table = loss.table;
+  sum.why = loss.why;
+  sum.rows += loss.rows;
+  if (loss.first_ns != 0)
+    sum.first_ns = sum.first_ns == 0 ? loss.first_ns : std::min(sum.first_ns, loss.first_ns);
+  sum.last_ns = std::max(sum.last_ns, loss.last_ns);
+}
+
+void Keeper::Store(const RowsOf& rows) {
+  const base::Status status = folder_.Append(rows, base::WallNs());
+  if (status.ok()) {
+    is_failing_ = false;
+    return;
+  }
+  Add({rows.table, "not written", rows.rows, rows.first_ns, rows.last_ns});
+  if (!std::exchange(is_failing_, true))
+    base::LogWarn("summary: " + status.message() + "; rows are lost and counted until it works again");
+}
+
+// Those that cannot be stored now wait, by kind, so they take no room.
+void Keeper::StoreLosses() {
+  for (auto at = losses_.begin(); at != losses_.end();) {
+    const Loss& loss = at->second;
+    const uint64_t now_ns = base::WallNs();
+    RowsOf row{"loss", kLossColumns, {}, 1, now_ns, now_ns};
+    row.text = std::to_string(loss_number_) + "," + std::to_string(now_ns) + ",1," + Quoted(loss.table) +
+               "," + std::to_string(loss.rows) + "," + Time(loss.first_ns) + "," + Time(loss.last_ns) + "," +
+               Quoted(loss.why) + "\n";
+    if (!folder_.Append(row, now_ns).ok()) return;
+    ++loss_number_;
+    at = losses_.erase(at);
+  }
+}
+
+void Keeper::Tidy() {
+  for (const RowsFolder::Removed& removed : folder_.Tidy(base::WallNs()))
+    Add({removed.table, "folder full", removed.rows, removed.first_ns, removed.last_ns});
+}
+
+}  // namespace profd::summary

@@ -1,0 +1,279 @@
+#include "daemon/summary/rows_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "base/crc32c.h"
+#include "base/files/way.h"
+#include "base/files/whole_file.h"
+#include "base/text.h"
+
+namespace profd::summary {
+
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr char kEnd[] = ".rows";
+constexpr uint64_t kMostRows = 250'000;  // of a file: who makes a table of it needs memory for them
+constexpr mode_t kMode = 0640;           // the folder's group is who ships
+constexpr size_t kMostOfLastLine = 256;
+constexpr size_t kMostOfAcked = 1 << 20;
+constexpr size_t kMostOfFile = 256 << 20;
+
+std::string Hex(uint32_t number) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", number);
+  return text;
+}
+
+Status WriteAll(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return Status::FromErrno("write rows", written < 0 ? errno : EIO);
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+std::vector<std::string> NamesIn(int folder) {
+  std::vector<std::string> names;
+  const int again = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
+  while (const dirent* entry = entries == nullptr ? nullptr : ::readdir(entries.get())) {
+    if (std::string_view(entry->d_name).ends_with(kEnd)) names.emplace_back(entry->d_name);
+  }
+  return names;
+}
+
+// "steps_1a2b3c4d_12.rows" is (steps, 1a2b3c4d, 12).
+struct Name {
+  std::string table, instance;
+  uint64_t sequence = 0;
+};
+std::optional<Name> NameOf(std::string_view name) {
+  if (!name.ends_with(kEnd)) return std::nullopt;
+  name.remove_suffix(sizeof kEnd - 1);
+  const size_t last = name.rfind('_'), first = last == name.npos ? name.npos : name.rfind('_', last - 1);
+  if (first == name.npos || first == 0) return std::nullopt;
+  Name found{std::string(name.substr(0, first)), std::string(name.substr(first + 1, last - first - 1))};
+  const std::string_view digits = name.substr(last + 1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), found.sequence);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return found;
+}
+
+// Of "… key=12 …"; 0: it is not there.
+uint64_t NumberIn(std::string_view line, std::string_view key) {
+  const size_t at = line.find(" " + std::string(key) + "=");
+  uint64_t number = 0;
+  if (at == line.npos) return 0;
+  const std::string_view digits = line.substr(at + key.size() + 2);
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+std::string LastLine(uint64_t rows, uint64_t first_ns, uint64_t last_ns, uint32_t crc) {
+  return "# rows=" + std::to_string(rows) + " first_ns=" + std::to_string(first_ns) +
+         " last_ns=" + std::to_string(last_ns) + " crc32c=" + Hex(crc) + "\n";
+}
+
+// What stands at the end of a sealed file.
+std::string EndOf(int folder, const std::string& name) {
+  const base::UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  struct stat found {};
+  if (!file || ::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return "";
+  char text[kMostOfLastLine];
+  const off_t from = std::max<off_t>(0, found.st_size - static_cast<off_t>(sizeof text));
+  const ssize_t bytes = ::pread(file.get(), text, sizeof text, from);
+  const std::string_view end(text, static_cast<size_t>(std::max<ssize_t>(bytes, 0)));
+  const size_t line = end.rfind("\n# rows=");
+  return line == end.npos ? "" : std::string(end.substr(line + 1));
+}
+
+}  // namespace
+
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : base::OneLine(text)) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + "\"";
+}
+
+RowsFolder::RowsFolder(RowsOptions options, base::UniqueFd folder)
+    : options_(std::move(options)), folder_(std::move(folder)) {
+  uint32_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random) random = static_cast<uint32_t>(::getpid());
+  instance_ = Hex(random);
+}
+
+Result<RowsFolder> RowsFolder::Open(RowsOptions options) {
+  PROFD_ASSIGN_OR_RETURN(base::UniqueFd folder,
+                         base::OpenWay(options.folder, base::IfMissing::kMake, base::Trust::kFolders));
+  struct stat found {};
+  if (::fstat(folder.get(), &found) != 0 || !S_ISDIR(found.st_mode))
+    return Status(Code::kInvalidArgument, base::OneLine(options.folder) + " is no folder: name one");
+  RowsFolder opened(std::move(options), std::move(folder));
+  for (const std::string& name : NamesIn(opened.folder_.get())) {
+    if (name.starts_with('.')) PROFD_RETURN_IF_ERROR(opened.Recover(name));
+  }
+  return opened;
+}
+
+// The lines that are whole, and a last line to them. Of a file without any nothing is kept.
+Status RowsFolder::Recover(const std::string& name) {
+  const std::string what = "mend " + options_.folder + "/" + base::OneLine(name);
+  const base::UniqueFd file(
+      ::openat(folder_.get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return Status::FromErrno(what);
+  PROFD_ASSIGN_OR_RETURN(std::string text, base::ReadWhole(file.get(), kMostOfFile));
+  text.resize(text.rfind('\n') + 1);
+  if (const size_t sealed = text.find("\n# rows="); sealed != text.npos) text.resize(sealed + 1);
+  const auto lines = static_cast<uint64_t>(std::ranges::count(text, '\n'));
+  constexpr uint64_t kHeadLines = 2;
+  if (lines <= kHeadLines || !NameOf(std::string_view(name).substr(1)))
+    return ::unlinkat(folder_.get(), name.c_str(), 0) == 0 ? Status() : Status::FromErrno(what);
+  struct stat found {};
+  ::fstat(file.get(), &found);
+  const auto last_ns = static_cast<uint64_t>(found.st_mtim.tv_sec) * 1'000'000'000;
+  if (::ftruncate(file.get(), static_cast<off_t>(text.size())) != 0 || ::lseek(file.get(), 0, SEEK_END) < 0)
+    return Status::FromErrno(what);
+  const uint32_t crc = base::Crc32c(text.data(), text.size());
+  const uint64_t first_ns = std::max<uint64_t>(NumberIn(text.substr(0, text.find('\n')), "since_ns"), 1);
+  PROFD_RETURN_IF_ERROR(WriteAll(file.get(), LastLine(lines - kHeadLines, first_ns, last_ns, crc)));
+  ::fdatasync(file.get());
+  if (::renameat(folder_.get(), name.c_str(), folder_.get(), name.c_str() + 1) != 0)
+    return Status::FromErrno(what);
+  return {};
+}
+
+Result<RowsFolder::File*> RowsFolder::FileOf(const RowsOf& rows) {
+  if (const auto found = open_.find(rows.table); found != open_.end()) return &found->second;
+  const uint64_t sequence = next_[rows.table];
+  File file;
+  file.name = "." + rows.table + "_" + instance_ + "_" + std::to_string(sequence) + kEnd;
+  file.file.Reset(::openat(folder_.get(), file.name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
+  if (!file.file || ::fchmod(file.file.get(), kMode) != 0)
+    return Status::FromErrno("create " + options_.folder + "/" + file.name);
+  ++next_[rows.table];
+  const std::string head = "# profd rows 1 table=" + rows.table + " node=" + options_.node +
+                           " instance=" + instance_ + " sequence=" + std::to_string(sequence) +
+                           " since_ns=" + std::to_string(rows.first_ns) + "\n" + rows.columns + "\n";
+  if (Status status = WriteAll(file.file.get(), head); !status.ok()) {
+    ::unlinkat(folder_.get(), file.name.c_str(), 0);
+    return status;
+  }
+  file.bytes = head.size();
+  file.crc = base::Crc32c(head.data(), head.size());
+  return &open_.emplace(rows.table, std::move(file)).first->second;
+}
+
+Status RowsFolder::Append(const RowsOf& rows, uint64_t now_ns) {
+  PROFD_ASSIGN_OR_RETURN(File* const file, FileOf(rows));
+  if (file->rows == 0) {
+    file->since_ns = now_ns;
+    file->first_ns = rows.first_ns;
+  }
+  if (Status status = WriteAll(file->file.get(), rows.text); !status.ok()) {
+    const auto size = static_cast<off_t>(file->bytes);
+    // What cannot be taken back is cut off when the file is mended.
+    if (::ftruncate(file->file.get(), size) != 0 || ::lseek(file->file.get(), size, SEEK_SET) < 0)
+      open_.erase(rows.table);
+    return status;
+  }
+  file->bytes += rows.text.size();
+  file->crc = base::Crc32c(rows.text.data(), rows.text.size(), file->crc);
+  file->rows += rows.rows;
+  file->first_ns = std::min(file->first_ns, rows.first_ns);
+  file->last_ns = std::max(file->last_ns, rows.last_ns);
+  return {};
+}
+
+Status RowsFolder::Seal(File& file) {
+  PROFD_RETURN_IF_ERROR(
+      WriteAll(file.file.get(), LastLine(file.rows, file.first_ns, file.last_ns, file.crc)));
+  ::fdatasync(file.file.get());
+  if (::renameat(folder_.get(), file.name.c_str(), folder_.get(), file.name.c_str() + 1) != 0)
+    return Status::FromErrno("seal " + options_.folder + "/" + file.name);
+  return {};
+}
+
+// One that cannot be sealed (the disk is full) is mended at the next start.
+void RowsFolder::SealAll() {
+  for (auto& [table, file] : open_) {
+    if (file.rows > 0) (void)Seal(file);
+  }
+  open_.clear();
+}
+
+std::vector<RowsFolder::Removed> RowsFolder::Tidy(uint64_t now_ns) {
+  for (auto at = open_.begin(); at != open_.end();) {
+    File& file = at->second;
+    const bool is_due = file.rows > 0 && (file.rows >= kMostRows || now_ns < file.since_ns ||
+                                          now_ns - file.since_ns >= options_.seal_after_ns);
+    at = is_due && Seal(file).ok() ? open_.erase(at) : std::next(at);
+  }
+  const std::vector<std::string> names = NamesIn(folder_.get());
+  RemoveShipped(names);
+  struct Sealed {
+    uint64_t since_ns, bytes;
+    std::string name;
+  };
+  std::vector<Sealed> all;
+  uint64_t bytes = 0;
+  for (const std::string& name : names) {
+    struct stat found {};
+    if (::fstatat(folder_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    const auto size = static_cast<uint64_t>(found.st_size);
+    bytes += size;
+    const uint64_t since_ns = static_cast<uint64_t>(found.st_mtim.tv_sec) * 1'000'000'000 +
+                              static_cast<uint64_t>(found.st_mtim.tv_nsec);
+    if (!name.starts_with('.')) all.push_back({since_ns, size, name});
+  }
+  std::ranges::sort(all, {}, &Sealed::since_ns);
+  std::vector<Removed> removed;
+  for (const Sealed& oldest : all) {
+    if (bytes <= options_.keep_bytes) break;
+    const std::string end = EndOf(folder_.get(), oldest.name);
+    if (::unlinkat(folder_.get(), oldest.name.c_str(), 0) != 0) continue;
+    bytes -= oldest.bytes;
+    const auto name = NameOf(oldest.name);
+    removed.push_back({name ? name->table : "", NumberIn(end, "rows"), NumberIn(end, "first_ns"),
+                       NumberIn(end, "last_ns")});
+  }
+  return removed;
+}
+
+// The file is somebody else's: what it says counts for sealed files of this folder alone.
+void RowsFolder::RemoveShipped(const std::vector<std::string>& names) {
+  if (options_.acked.empty()) return;
+  const base::UniqueFd file(::open(options_.acked.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  struct stat found {};
+  if (!file || ::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return;
+  const auto text = base::ReadWhole(file.get(), kMostOfAcked);
+  if (!text.ok()) return;
+  std::set<std::string, std::less<>> shipped;
+  for (std::string_view rest = *text; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    shipped.emplace(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  for (const std::string& name : names) {
+    if (!name.starts_with('.') && shipped.contains(name)) ::unlinkat(folder_.get(), name.c_str(), 0);
+  }
+}
+
+}  // namespace profd::summary

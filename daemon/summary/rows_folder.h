@@ -1,0 +1,86 @@
+// Files of rows, in a folder of profd's: what is kept of programs until somebody ships it.
+//
+//   # profd rows 1 table=steps node=n1 instance=1a2b3c4d sequence=0
+//   "user","job",…                  columns of the table (client/lake/schema), t in ns
+//   "ada","llm",…
+//   # rows=1 first_ns=… last_ns=… crc32c=0123abcd          of all that stands before this line
+//
+// The name is TABLE_INSTANCE_SEQUENCE.rows; with a point in front it is still written, and has no last line.
+// `instance` is another at each start of profd, and a name never comes again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "base/unique_fd.h"
+
+namespace profd::summary {
+
+struct RowsOptions {
+  std::string folder;
+  std::string acked;  // a file in which who ships says what is shipped: a name of a file in each line
+  std::string node;
+  uint64_t seal_after_ns = 0;
+  uint64_t keep_bytes = 0;
+};
+
+// Rows of one table and time.
+struct RowsOf {
+  std::string table;
+  std::string columns;  // the line that names them
+  std::string text;     // whole lines
+  uint64_t rows = 0;
+  uint64_t first_ns = 0, last_ns = 0;  // wall
+};
+
+// A text as such a file has it.
+std::string Quoted(std::string_view text);
+
+// **Thread:** one.
+class RowsFolder {
+ public:
+  // Files of a profd that was killed become whole ones with the lines that are whole.
+  static base::Result<RowsFolder> Open(RowsOptions options);
+
+  // `now_ns`: wall. An error: nothing of these was kept.
+  base::Status Append(const RowsOf& rows, uint64_t now_ns);
+  // What is old enough is sealed; what is shipped goes; beyond the quota the oldest goes, and is returned as
+  // what was lost.
+  struct Removed {
+    std::string table;
+    uint64_t rows = 0, first_ns = 0, last_ns = 0;
+  };
+  std::vector<Removed> Tidy(uint64_t now_ns);
+  void SealAll();
+  bool writes() const { return !open_.empty(); }  // to a file that is not sealed
+  const std::string& instance() const { return instance_; }
+
+ private:
+  // One that is written. A name without the point in front is its own when it is sealed.
+  struct File {
+    base::UniqueFd file;
+    std::string name;
+    uint64_t since_ns = 0;  // wall
+    uint64_t rows = 0, first_ns = 0, last_ns = 0, bytes = 0;
+    uint32_t crc = 0;
+  };
+
+  RowsFolder(RowsOptions options, base::UniqueFd folder);
+  base::Result<File*> FileOf(const RowsOf& rows);
+  base::Status Seal(File& file);
+  base::Status Recover(const std::string& name);
+  void RemoveShipped(const std::vector<std::string>& names);
+
+  RowsOptions options_;
+  base::UniqueFd folder_;
+  std::string instance_;                  // 8 hex digits
+  std::map<std::string, File> open_;      // by table
+  std::map<std::string, uint64_t> next_;  // sequence, by table
+};
+
+}  // namespace profd::summary

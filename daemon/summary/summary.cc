@@ -1,0 +1,188 @@
+#include "daemon/summary/summary.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/files/whole_file.h"
+#include "base/fnv.h"
+#include "daemon/base/log.h"
+#include "daemon/summary/keeper.h"
+#include "daemon/summary/step_follower.h"
+
+namespace profd::summary {
+
+namespace {
+
+constexpr uint64_t kLookEveryNs = 1'000'000'000;
+constexpr size_t kMostPrograms = 4096;
+// Of one user, in a look: a program may say what it likes.
+constexpr uint64_t kMostRowsOfUser = 4096;
+constexpr char kStepColumns[] =
+    "\"user\",\"job\",\"attempt\",\"rank\",\"seq\",\"proc\",\"device\",\"t\",\"ver\",\"step\",\"open\","
+    "\"step_us\"";
+
+std::string HostName() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+std::string Hex(uint32_t number) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", number);
+  return text;
+}
+
+const std::string* LabelOf(const agent::Hello& hello, const std::string& name) {
+  const auto found = hello.labels.find(name);
+  return found == hello.labels.end() ? nullptr : &found->second;
+}
+
+// A number as the file has it, nothing where it is none.
+std::string NumberOf(const std::string* text) {
+  int64_t number = 0;
+  if (text == nullptr) return "";
+  const char* const end = text->data() + text->size();
+  const auto [read, error] = std::from_chars(text->data(), end, number);
+  return error == std::errc() && read == end ? std::to_string(number) : "";
+}
+
+std::string BigInt(uint64_t number) { return number > INT64_MAX ? "" : std::to_string(number); }
+
+// What all rows of a process begin with, but for the number of the row.
+struct Whose {
+  uid_t uid = 0;
+  std::string before, behind;  // columns before `seq`, and from there to `t`
+};
+
+Whose WhoseAre(const agent::Peer& peer, const std::string& boot) {
+  const agent::Identity& identity = peer.identity();
+  const agent::Hello& hello = peer.hello();
+  const std::string* job = LabelOf(hello, "job");
+  if (job == nullptr) job = LabelOf(hello, "job_id");
+  const std::string process =
+      boot + ":" + std::to_string(identity.pid) + ":" + std::to_string(hello.start_time_ticks);
+  const std::string device = hello.devices.size() == 1 ? std::to_string(hello.devices.front()) : "";
+  return {identity.uid,
+          Quoted(identity.user) + "," + (job == nullptr ? "" : Quoted(*job)) + "," +
+              NumberOf(LabelOf(hello, "attempt")) + "," + NumberOf(LabelOf(hello, "rank")) + ",",
+          ",\"" + Hex(base::Fnv1a(process)) + "\"," + device + ","};
+}
+
+}  // namespace
+
+class Summary::Impl {
+ public:
+  Impl(RowsFolder folder, agent::Registry& agents, base::Timers& ctl)
+      : agents_(agents),
+        ctl_(ctl),
+        boot_(base::ReadWholeOrNothing("/proc/sys/kernel/random/boot_id")),
+        keeper_(std::move(folder)),
+        arrivals_(agents.WatchArrivals([this](const std::shared_ptr<agent::Peer>& peer) {
+          if (programs_.size() >= kMostPrograms) Look(false);  // they come and go faster than it looks
+          if (peer->region() != nullptr) programs_.push_back({peer, {}});
+          Begin();
+        })) {}
+
+  ~Impl() {
+    agents_.Unwatch(arrivals_);
+    if (timer_) ctl_.Cancel(*timer_);
+    Look(true);
+  }
+
+ private:
+  struct Program {
+    std::shared_ptr<agent::Peer> peer;
+    StepFollower steps;
+  };
+
+  void Begin() {
+    if (!timer_) timer_ = ctl_.After(kLookEveryNs, [this] { OnTimer(); });
+  }
+
+  void OnTimer() {
+    timer_.reset();
+    Look(false);
+    if (!programs_.empty()) Begin();
+  }
+
+  // `ends`: profd does, and so far as it knows every program.
+  void Look(bool ends) {
+    raw_ns_ = ctl_.RawNs();
+    wall_ns_ = ctl_.WallNs();
+    rows_ = {"steps", kStepColumns, {}, 0, 0, 0};
+    rows_of_.clear();
+    for (auto at = programs_.begin(); at != programs_.end();) {
+      Program& program = *at;
+      if (const auto log = program.peer->region()->step_log())
+        Take(program, program.steps.Take(*log, raw_ns_, wall_ns_, numbers_));
+      if (ends || program.peer->gone()) {
+        Take(program, program.steps.End(raw_ns_, wall_ns_, numbers_));
+        at = programs_.erase(at);
+      } else {
+        ++at;
+      }
+    }
+    if (rows_.rows > 0) keeper_.Keep(std::move(rows_));
+  }
+
+  void Take(const Program& program, const StepFollower::Look& look) {
+    if (look.rows.empty() && look.lost == 0) return;
+    const Whose whose = WhoseAre(*program.peer, boot_);  // labels and devices may come later than the program
+    uint64_t& of_user = rows_of_[whose.uid];
+    uint64_t too_many = 0;
+    for (const StepRow& row : look.rows) {
+      if (++of_user > kMostRowsOfUser) {
+        ++too_many;
+        continue;
+      }
+      rows_.text += whose.before + std::to_string(row.number) + whose.behind + std::to_string(row.wall_ns) +
+                    (row.open ? ",0," : ",1,") + BigInt(row.step) + (row.open ? ",1," : ",0,") +
+                    BigInt(row.took_ns / 1000) + "\n";
+      rows_.first_ns = rows_.rows == 0 ? row.wall_ns : std::min(rows_.first_ns, row.wall_ns);
+      rows_.last_ns = std::max(rows_.last_ns, row.wall_ns);
+      ++rows_.rows;
+    }
+    if (too_many > 0) keeper_.Count({"steps", "too many of one user", too_many, wall_ns_, wall_ns_});
+    if (look.lost > 0) keeper_.Count({"steps", "overwritten", look.lost, wall_ns_, wall_ns_});
+  }
+
+  agent::Registry& agents_;
+  base::Timers& ctl_;
+  const std::string boot_;
+  Keeper keeper_;
+  const agent::Registry::WatchId arrivals_;
+  std::optional<base::Timers::Id> timer_;
+  std::list<Program> programs_;
+  Numbers numbers_;
+  // Of the look that is under way.
+  uint64_t raw_ns_ = 0, wall_ns_ = 0;
+  RowsOf rows_;
+  std::map<uid_t, uint64_t> rows_of_;
+};
+
+base::Result<std::unique_ptr<Summary>> Summary::Start(const config::Config::Summary& config,
+                                                      agent::Registry& agents, base::Timers& ctl) {
+  auto folder = RowsFolder::Open({.folder = config.folder,
+                                  .acked = config.acked,
+                                  .node = HostName(),
+                                  .seal_after_ns = config.file_s * 1'000'000'000,
+                                  .keep_bytes = config.keep_mb << 20});
+  if (!folder.ok()) {
+    return base::Status(folder.status().code(), "summary.folder: " + folder.status().message());
+  }
+  return std::unique_ptr<Summary>(
+      new Summary(std::make_unique<Impl>(std::move(folder).value(), agents, ctl)));
+}
+
+Summary::Summary(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Summary::~Summary() = default;
+
+}  // namespace profd::summary
