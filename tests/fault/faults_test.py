@@ -397,6 +397,27 @@ class FaultsTest(harness.ProfdTest):
             time.sleep(1)  # ten times the time between two records: none is no more than the library's silence
         self.assertEqual(daemon.stop(), 0)
 
+    def test_a_port_that_hangs_costs_its_device_only(self):
+        daemon = self.profd(sim=ONE.replace("devices: 2", "devices: 3") +
+                            "  - {while: $DIR/fault, device: 1, call: port_totals, delay_ms: 600000}\n")
+        session = daemon.begin("--collect", "netdev=100Hz")["session"]
+        records = lambda device: self.kind(daemon.status(session), "netdev", f"device:{device}")["records"]  # noqa: E731
+        threads = lambda: sum(path.read_text() == "ports\n" for path in  # noqa: E731
+                              pathlib.Path(f"/proc/{daemon.process.pid}/task").glob("*/comm"))
+        self.all_go_on(daemon, session)
+        self.assertEqual(threads(), 1)
+        daemon.begin_fault()
+        for _ in range(2):  # the first of these may have been read before the fault
+            before = [records(device) for device in (0, 2)]
+            harness.wait_until(lambda: all(records(device) > known + 100 for device, known in zip((0, 2), before)), "the others")
+        self.assertEqual(threads(), 2)
+        stuck = records(1)
+        daemon.end_fault()
+        harness.wait_until(lambda: records(1) > stuck + 100, "the device to be back")
+        sealed = daemon.end(session)
+        self.unharmed(sealed)
+        self.assertEqual(threads(), 0)
+
     def test_what_hangs_from_the_start_delays_nothing_of_the_host(self):
         """profd asks the driver for its devices until it has an answer, or until the driver's time is over: here never."""
         for call in ("dev_ids", "get_channels"):

@@ -5,16 +5,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 
 #include "daemon/driver/ascend/card_library.h"
 
 namespace profd::driver {
 
 // **Thread:** any; the calls of one device one after the other. The library stays for the life of the
-// process; a thread "port-N" per started device calls it, which nobody waits for where the library hangs.
+// process. One thread "ports" calls it for all started devices that answer. A device whose answer does not
+// come keeps that thread for itself, and the others get a new one: who calls Read() or Stop() of them sees to
+// that. Nobody waits for a library that hangs.
 class PortCounters {
  public:
   explicit PortCounters(std::shared_ptr<Cards> cards);
@@ -28,13 +28,11 @@ class PortCounters {
   int Read(uint32_t device, std::byte* out, uint32_t bytes);
 
  private:
-  class Port;
-
-  std::shared_ptr<Port> Find(uint32_t device);
+  struct Port;
+  class Ports;
 
   const std::shared_ptr<Cards> cards_;
-  std::mutex mutex_;
-  std::map<uint32_t, std::shared_ptr<Port>> ports_;  // under mutex_
+  const std::shared_ptr<Ports> ports_;  // the threads have it, too
 };
 
 }  // namespace profd::driver
