@@ -347,8 +347,12 @@ class FaultsTest(harness.ProfdTest):
                 found = [line for line in found if not line.startswith("device_1/")]
             if found:
                 return f"the directory: {found}"
-            if fault == "hang" and call in ("read", "stop") and not sealed["degraded"]:
-                return "nobody was told"
+            if fault == "hang" and call in ("read", "stop"):  # which device hangs, in which call, since when
+                says = {"read": r"device 1 hangs: a read of \S+ has not returned since \d\d:\d\d:\d\d UTC",
+                        "stop": r"\(channel \d+ of device 1\): the driver did not answer within 1500 ms"}[call]
+                for kind in ("hbm", "llc", "pcie", "dev-cpu"):
+                    if not any(re.search(rf"^device 1 {kind}: .*{says}", line) for line in sealed["degraded"]):
+                        return f"{kind}: nobody was told: {sealed['degraded']}"
         if daemon.ctl("list").code != OK or daemon.stop() != 0:
             return "it did not go on"
         return None
