@@ -7,7 +7,7 @@
 
 #include "client/analyze/model/columns.h"
 #include "client/analyze/model/findings.h"
-#include "client/analyze/model/match.h"
+#include "client/analyze/model/match/clocks.h"
 #include "client/analyze/model/replay/replay.h"
 #include "client/analyze/model/settings.h"
 #include "client/analyze/model/time_model.h"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "client/analyze/model/match.h"
+#include "client/analyze/model/match/clocks.h"
 
 namespace profd::analyze {
 namespace {
