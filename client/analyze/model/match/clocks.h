@@ -9,7 +9,8 @@ namespace profd::analyze {
 
 // Brings the clocks of nodes together: the ends of symmetric collectives are common, and those of messages
 // where nothing else connects nodes. Moves every time of the job. Bound: how far apart two nodes may still
-// be.
+// be. Ranks of a node whose collectives end before they have begun on others have clocks of their own; a note
+// says so.
 struct Clocks {
   Ns bound = 0;
   bool from_data = false;  // false: one node, or nothing to compare

@@ -46,7 +46,9 @@ class Replay::Engine {
       const Rank& rank = job_.ranks[r];
       if (!replay_.IsWhole(rank)) continue;
       std::vector<Ns> done = DoneOf(rank, [&](size_t task) { return states_[r].end[task]; });
-      if (rank.calls.empty()) {
+      if (rank.gaps.are_times_wrong()) {
+        states_[r].program = rank.steps;
+      } else if (rank.calls.empty()) {
         // A program whose calls are not known goes with its device.
         const std::vector<Ns> measured = DoneOf(rank, [&](size_t task) { return rank.tasks[task].end; });
         std::vector<Step>& program = states_[r].program = rank.steps;
