@@ -44,6 +44,7 @@ void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbe
   const auto first_stack = static_cast<uint32_t>(job.stacks.size());
   for (HostStack& stack : part.stacks) {
     text(stack.function);
+    text(stack.within);
     std::ranges::for_each(stack.frames, text);
     job.stacks.push_back(std::move(stack));
   }

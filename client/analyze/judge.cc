@@ -126,7 +126,10 @@ bool IsOfGaps(const Context& context, const Finding& finding) {
   const auto has_waits = [](const Rank& rank) { return rank.gaps.collectives > 0 || rank.gaps.hide_waits(); };
   if (finding.id == "rank.absent")
     return !context.job.unreadable.empty() || std::ranges::any_of(context.job.ranks, has_waits);
-  if (ranks.empty() || finding.id == "data.loss" || finding.id == "device.errors") return false;
+  if (finding.id == "data.loss" || finding.id == "device.errors") return false;
+  if (ranks.empty())  // of the job: of steps, and of the time between them
+    return std::ranges::all_of(context.job.ranks,
+                               [](const Rank& rank) { return rank.gaps.are_times_wrong(); });
   bool any_is_here = false;
   for (const Rank& rank : context.job.ranks) {
     if (std::ranges::find(ranks, rank.number) == ranks.end()) continue;
@@ -143,6 +146,7 @@ void SetSeverity(Finding& finding) {
                       : cost.percent >= 3 ? Severity::kMajor
                                           : Severity::kMinor;
   if (cost.pattern == Pattern::kOnce) severity = std::max(severity, Severity::kMinor);
+  severity = std::max(severity, finding.most_severe);
   if (finding.confidence() == "low" && severity != Severity::kInfo)
     severity = static_cast<Severity>(static_cast<int>(severity) + 1);
   finding.severity = severity;
@@ -173,11 +177,15 @@ Summary Summarise(const Context& context, const Bench& bench) {
   summary.exact = bench.base().exact;
   summary.replay_error = std::abs(bench.base_mean() / context.step_ns - 1);
   double busiest = 0;
-  const auto ranks = static_cast<double>(std::ranges::count_if(
-      context.job.ranks, [&context](const Rank& rank) { return context.replay.IsWhole(rank); }));
+  const auto is_known = [&context](const Rank& rank) {
+    return context.replay.IsWhole(rank) && !rank.gaps.are_times_wrong();
+  };
+  const auto ranks = static_cast<double>(std::ranges::count_if(context.job.ranks, is_known));
+  summary.knows_devices = ranks > 0;
+  if (!summary.knows_devices) return summary;
   for (size_t r = 0; r < context.job.ranks.size(); ++r) {
     const Rank& rank = context.job.ranks[r];
-    if (!context.replay.IsWhole(rank)) continue;
+    if (!is_known(rank)) continue;
     Ns computing = 0, exposed = 0, communication = 0, transfer = 0;
     for (size_t step = 0; step < rank.steps.size(); ++step) {
       if (context.StepOf(rank, static_cast<uint32_t>(step)) == kNone) continue;

@@ -12,7 +12,8 @@ namespace profd::analyze {
 struct Summary {
   double step_ms_mean = 0, step_ms_p50 = 0, step_ms_p95 = 0;
   double compute_ms = 0, exposed_ms = 0, waiting_ms = 0, idle_ms = 0;  // mean over ranks
-  double ideal_ms = 0;                                                 // with everything mended at once
+  bool knows_devices = true;  // false: what these are cannot be told from times that make no sense
+  double ideal_ms = 0;        // with everything mended at once
   double unexplained_ms = 0;  // of the busiest rank: neither work nor what a finding tells of
   double replay_error = 0;    // of the recording replayed as it was
   bool exact = true;

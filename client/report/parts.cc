@@ -265,7 +265,7 @@ std::string HeadPart(const View& view) {
   text += "<h1>A " + unit + " takes " + Length(step) + ". <span>";
   text += has_gain ? Length(summary.ideal_ms) + " is possible." : "No cause above a percent of it is found.";
   text += "</span></h1>";
-  if (step > 0) {
+  if (step > 0 && summary.knows_devices) {
     // Parts of the mean step, and what of it is avoidable.
     const double compute = summary.compute_ms,
                  transfer = std::max(0.0, summary.exposed_ms - summary.waiting_ms);

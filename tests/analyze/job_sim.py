@@ -35,7 +35,7 @@ TYPES = (PRODUCT, "SwiGlu", "RmsNorm", "Add", "FlashAttentionScore", "Cast")
 NOMINAL = (60.0, 16.0, 7.0, 5.0, 45.0, 4.0)  # us
 HOST_OP = 3.0  # us of Python for an operator, mean
 LAUNCH = 2.5  # us of the call
-NO_COST = ("missing_rank", "dies", "receives_first", "leak", "order_swap", "fragments")  # they cost no step: they end them, or will
+NO_COST = ("missing_rank", "dies", "receives_first", "all_send_first", "leak", "order_swap", "fragments")  # they cost no step: they end them, or will
 
 
 @dataclasses.dataclass
@@ -60,6 +60,7 @@ class Shape:
     counters: int = 0  # 1: how busy the pipes of the cores were in each kernel is recorded
     vector: int = 0  # us of an operator of each layer that one kernel can do
     fsdp: float = 0.0  # MB of parameters that a layer gathers, while the one before is computed
+    ring: float = 0.0  # MB that each rank sends to the next one at the end of a step, of an even number of ranks
     links: int = 0  # 1: what each rank is sent by its neighbour is recorded, for each collective
 
     @property
@@ -90,6 +91,8 @@ class Shape:
             if self.pp > 1 and 0 <= lower < self.ranks - self.per_stage:
                 for way in ("down", "up"):
                     groups[f"pp{lower}{way}"] = ("pp", [lower, lower + self.per_stage])
+        for lower in (rank, (rank - 1) % self.ranks) if self.ring else ():
+            groups[f"ring{lower}"] = ("cp", sorted([lower, (lower + 1) % self.ranks]))
         if self.world:
             groups["world"] = ("world", list(range(self.ranks)))
         return groups
@@ -463,6 +466,10 @@ class Simulation:
                 yield from gradients()
             if shape.world and not swaps:
                 yield from collective("world", 0.01, 0, True)
+            if shape.ring:  # every second one sends first, and the others receive
+                sends_first = rank % 2 == 0 or bool(self.of("all_send_first", rank, step))
+                for sends in (sends_first, not sends_first):
+                    yield from collective(f"ring{rank if sends else (rank - 1) % shape.ranks}", shape.ring, 0, True, "send" if sends else "receive")
             if shape.dp > 1:  # the optimizer
                 key = streams[dp]
                 if self.rings[key].ends is None:
@@ -509,6 +516,16 @@ def costs(shape, faults, simulation):
         only = whole if not others else Simulation(shape, [fault]).run().step_ms()
         truth["faults"].append({**dataclasses.asdict(fault), "alone": whole - rest, "last": only - none})
     return truth
+
+
+def joint_cost(shape, faults, which):
+    """What a step gains without several of the faults, `which` (places in the list), together: before the others are mended,
+    or after them, whichever is more."""
+    def step_ms(planted):
+        return Simulation(shape, planted).run().step_ms()
+
+    chosen, others = ([fault for i, fault in enumerate(faults) if (i in which) == is_chosen] for is_chosen in (True, False))
+    return max(step_ms(faults) - step_ms(others), step_ms(chosen) - step_ms([]))
 
 
 def make(shape, faults, out, ranks=None):

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "client/analyze/model/match.h"
+#include "client/analyze/model/match/clocks.h"
 #include "client/analyze/model/replay/replay.h"
 #include "client/analyze/model/settings.h"
 #include "client/analyze/rules/context.h"

@@ -104,6 +104,7 @@ struct HostStack {
   HostPlace place = HostPlace::kOther;
   std::vector<TextId> frames;
   bool is_own = true;  // false: the function is a library's, as none of the program is known
+  TextId within = 0;   // a package's function that the program's own has called, and is in; 0: in none
   TextId own() const { return is_own ? function : 0; }
   auto operator<=>(const HostStack&) const = default;
 };
@@ -165,9 +166,11 @@ struct Gaps {
   double kernels = 0, collectives = 0, calls = 0, steps = 0;
   double launched = 0;  // launches of which there is no task
   double crossed = 0;   // kernels that begin before those in front of them on their stream have ended
-  bool torn = false;    // some rows cannot be read or make no sense: so others may be wrong, too
-  bool apart = false;   // its tasks are at other times than the calls that launched them
-  bool are_times_wrong() const { return apart || crossed > kMost; }
+  double piled =
+      0;  // of them those for which that cannot be meant: upon many, or upon one that is far too long
+  bool torn = false;   // some rows cannot be read or make no sense: so others may be wrong, too
+  bool apart = false;  // its tasks are at other times than the calls that launched them
+  bool are_times_wrong() const { return apart || std::max(crossed, piled) > kMost; }
   // Of one that has lost collectives, or whose times make no sense, the others would seem to wait.
   bool hide_waits() const { return torn || are_times_wrong() || std::max(collectives, steps) > kMost; }
   bool any() const { return hide_waits() || std::max({kernels, calls, launched}) > kMost; }

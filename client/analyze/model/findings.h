@@ -74,6 +74,7 @@ struct Finding {
 
   // Of a finding without a cost: its severity is the rule's.
   bool is_fact = false;
+  Severity most_severe = Severity::kCritical;  // whatever it costs
   // What the job would be without it; nullptr: nobody can say.
   std::function<void(const Replay&, Lengths&)> without = {};
   // That it can cost over all steps that are analysed, whatever a replay says.

@@ -126,6 +126,7 @@ class Collector : public format::RowSink, public format::SpanSink, public client
     const ProgramPlace function = ProgramFunction(sample.frames, *sample.texts);
     if (function.place != 0) stack.function = builder_.Text(sample.texts->Get(function.place));
     stack.is_own = function.is_own;
+    if (function.within != 0) stack.within = builder_.Text(sample.texts->Get(function.within));
     for (const client::ProfileFrame& frame : sample.frames.first(std::min(sample.frames.size(), kMostFrames)))
       stack.frames.push_back(builder_.Text(sample.texts->Get(frame.place)));
     stacks_.push_back(std::move(stack));

@@ -19,7 +19,7 @@ bool IsPython(const ProfileFrame& frame, const format::Texts& texts) {
   return !frame.kernel && texts.Get(frame.module).ends_with(".py");
 }
 
-// Modules of Python's library that programs wait in.
+// Modules of Python's library that programs wait in: their names say nothing of what for.
 bool IsLibrary(std::string_view python_file) {
   constexpr std::array<std::string_view, 17> kFiles = {
       "threading.py",  "queue.py",       "queues.py",      "selectors.py",  "socket.py",   "ssl.py",
@@ -46,8 +46,8 @@ bool IsVendors(std::string_view module) {
 }  // namespace
 
 ProgramPlace ProgramFunction(std::span<const ProfileFrame> frames, const format::Texts& texts) {
-  const ProfileFrame *python = nullptr, *library = nullptr, *native = nullptr, *vendors = nullptr,
-                     *any = nullptr;
+  const ProfileFrame *python = nullptr, *package = nullptr, *library = nullptr, *native = nullptr,
+                     *vendors = nullptr, *any = nullptr;
   const auto first = [](const ProfileFrame*& place, const ProfileFrame& frame) {
     if (place == nullptr) place = &frame;
   };
@@ -56,16 +56,18 @@ ProgramPlace ProgramFunction(std::span<const ProfileFrame> frames, const format:
     const std::string_view module = texts.Get(frame.module);
     first(any, frame);
     if (IsPython(frame, texts)) {
-      first(IsLibrary(module) ? library : python, frame);
+      if (!IsLibrary(module) && !frame.installed && python == nullptr && package != nullptr)
+        return {frame.place, package->place, true};
+      first(IsLibrary(module) ? library : frame.installed ? package : python, frame);
     } else if (!IsSystem(module)) {
       first(IsVendors(module) ? vendors : native, frame);
     }
   }
-  for (const ProfileFrame* best : {python, library, native}) {
-    if (best != nullptr) return {best->place, true};
+  for (const ProfileFrame* best : {python, package, library, native}) {
+    if (best != nullptr) return {best->place, 0, true};
   }
   for (const ProfileFrame* best : {vendors, any}) {
-    if (best != nullptr) return {best->place, false};
+    if (best != nullptr) return {best->place, 0, false};
   }
   return {};
 }

@@ -13,7 +13,8 @@ namespace profd::analyze {
 // itself; of Python where there is one. Where none is known that of a library; 0: not even that.
 struct ProgramPlace {
   format::TextId place = 0;
-  bool is_own = true;  // the program's
+  format::TextId within = 0;  // of a package that it called, and is in; 0: of none
+  bool is_own = true;         // the program's
 };
 ProgramPlace ProgramFunction(std::span<const client::ProfileFrame> frames, const format::Texts& texts);
 // Of a thread that profd's agent started: it is not the program that waits there.

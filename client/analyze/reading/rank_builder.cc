@@ -526,6 +526,7 @@ Part RankBuilder::Finish() {
       if (!rank.ranges.empty()) rank.level = Level::kFramework;
     }
     rank.gaps.crossed = CrossedOf(rank, kMostLanes - 1);
+    if (rank.gaps.crossed > Gaps::kMost) rank.gaps.piled = PiledOf(rank, kMostLanes - 1);
     rank.gaps.apart = AreApart(rank);
     // They stay, and many of them: without room to grow.
     rank.tasks.shrink_to_fit();

@@ -60,6 +60,9 @@ Json JobJson(const Analysis& analysis) {
   }
   for (const LeftOut& one : LeftOutSteps(job, context.first))
     steps["excluded"].push_back(Json{{"step", one.step}, {"why", one.why}});
+  const auto of_devices = [&summary](double ms) {
+    return summary.knows_devices ? Json(Rounded(ms)) : Json();
+  };
   return Json{{"ranks", job.ranks.size()},
               {"nodes", nodes.size()},
               {"simulated", job.simulated},
@@ -70,12 +73,12 @@ Json JobJson(const Analysis& analysis) {
               {"step_ms", Json{{"p50", Rounded(summary.step_ms_p50)},
                                {"p95", Rounded(summary.step_ms_p95)},
                                {"mean", Rounded(summary.step_ms_mean)}}},
-              {"compute_ms", Rounded(summary.compute_ms)},
-              {"exposed_ms", Rounded(summary.exposed_ms)},
-              {"waiting_ms", Rounded(summary.waiting_ms)},
-              {"idle_ms", Rounded(summary.idle_ms)},
+              {"compute_ms", of_devices(summary.compute_ms)},
+              {"exposed_ms", of_devices(summary.exposed_ms)},
+              {"waiting_ms", of_devices(summary.waiting_ms)},
+              {"idle_ms", of_devices(summary.idle_ms)},
               {"ideal_ms", Rounded(summary.ideal_ms)},
-              {"unexplained_ms", Rounded(summary.unexplained_ms)},
+              {"unexplained_ms", of_devices(summary.unexplained_ms)},
               {"replay_error", Rounded(summary.replay_error)},
               {"replay_exact", summary.exact}};
 }

@@ -104,6 +104,8 @@ std::string Head(const Analysis& analysis) {
   if (analysis.clocks().from_data)
     text +=
         " · clocks of nodes from their collectives, ± " + Time(static_cast<double>(analysis.clocks().bound));
+  if (!summary.knows_devices)
+    return text + "\n  what its devices did is not known: their times make no sense\n";
   text += "\n  compute " + Number(summary.compute_ms) + " · communication not hidden " +
           Number(summary.exposed_ms);
   if (summary.waiting_ms >= 0.05)

@@ -66,24 +66,34 @@ bool SendsMessages(const Job& job, const Rank& rank) {
 }
 
 // Ranks that have more to do than most, and all that those have, are compared with them: they should be
-// alike, as they exchange data. Stages of a pipeline that is not known may differ.
+// alike, as they exchange data. So are as many as those, where a group has none but them: of two ranks nobody
+// is most. Stages of a pipeline that is not known may differ.
 void JoinOdd(const Context& context, double enough, std::map<uint32_t, std::vector<uint32_t>>& roles) {
   const Job& job = context.job;
-  const auto may_join = [&](uint32_t odd, uint32_t leader, const std::vector<uint32_t>& most) {
+  const auto count = [&job](uint32_t r) { return job.ranks[r].tasks.size(); };
+  const auto may_join = [&](uint32_t odd, const std::vector<uint32_t>& few, uint32_t leader,
+                            const std::vector<uint32_t>& most) {
+    if (odd == leader || most.size() < few.size()) return false;
+    const bool are_most = most.size() > 1 && most.size() > few.size();
+    if (!are_most && (most.size() > few.size() || count(odd) <= count(leader))) return false;
     const Rank &one = job.ranks[leader], &other = job.ranks[odd];
     if (one.gaps.any() || other.gaps.any() || context.stage[leader] != context.stage[odd]) return false;
     if (context.stage[odd] < 0 && SendsMessages(job, other)) return false;
     const bool exchange = std::ranges::any_of(context.groups, [&](const auto& group) {
       const std::vector<uint32_t>& of = group.second.ranks;
-      return std::ranges::binary_search(of, odd) &&
-             std::ranges::any_of(most, [&of](uint32_t r) { return std::ranges::binary_search(of, r); });
+      const auto is_of = [&of](uint32_t r) { return std::ranges::binary_search(of, r); };
+      const auto is_known = [&](uint32_t r) {
+        return std::ranges::binary_search(few, r) || std::ranges::binary_search(most, r);
+      };
+      return is_of(odd) && std::ranges::any_of(most, is_of) &&
+             (are_most || std::ranges::all_of(of, is_known));
     });
     return exchange && PartIn(context, one, other) >= enough;
   };
   std::vector<std::pair<uint32_t, uint32_t>> joins;  // leader of the odd ones, of most
   for (const auto& [odd, few] : roles) {
     for (const auto& [leader, most] : roles) {
-      if (most.size() > 1 && most.size() > few.size() && may_join(odd, leader, most)) {
+      if (may_join(odd, few, leader, most)) {
         joins.emplace_back(odd, leader);
         break;
       }
@@ -211,11 +221,8 @@ std::string VariableOf(const Context& context, const std::string& name) {
   return "";
 }
 
-std::string RankList(const Job& job, const std::vector<uint32_t>& ranks) {
+std::string NumberList(std::vector<int64_t> numbers) {
   constexpr size_t kLongest = 40;
-  std::vector<int64_t> numbers;
-  numbers.reserve(ranks.size());
-  for (const uint32_t rank : ranks) numbers.push_back(job.ranks[rank].number);
   if (numbers.empty()) return "none";
   std::ranges::sort(numbers);
   if (numbers.size() > 2 && numbers.back() - numbers.front() + 1 == static_cast<int64_t>(numbers.size()))
@@ -224,6 +231,13 @@ std::string RankList(const Job& job, const std::vector<uint32_t>& ranks) {
   return list.size() <= kLongest
              ? list
              : std::to_string(numbers.size()) + " ranks from " + std::to_string(numbers.front());
+}
+
+std::string RankList(const Job& job, const std::vector<uint32_t>& ranks) {
+  std::vector<int64_t> numbers;
+  numbers.reserve(ranks.size());
+  for (const uint32_t rank : ranks) numbers.push_back(job.ranks[rank].number);
+  return NumberList(std::move(numbers));
 }
 
 std::string RanksName(const Job& job, const std::vector<uint32_t>& ranks) {

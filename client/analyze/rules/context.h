@@ -7,7 +7,7 @@
 
 #include "client/analyze/model/columns.h"
 #include "client/analyze/model/findings.h"
-#include "client/analyze/model/match.h"
+#include "client/analyze/model/match/clocks.h"
 #include "client/analyze/model/replay/replay.h"
 #include "client/analyze/model/settings.h"
 #include "client/analyze/model/time_model.h"
@@ -61,7 +61,9 @@ std::vector<uint32_t> AllSteps(const Context& context);
 
 // "rank 5 (host0, device 5)".
 std::string RankName(const Rank& rank);
-// "0-7", "1,5", "12 ranks from 3": of indexes in Job::ranks.
+// "0-7", "1,5", "12 ranks from 3": of numbers of ranks, recorded or not, that differ.
+std::string NumberList(std::vector<int64_t> numbers);
+// The same of indexes in Job::ranks.
 std::string RankList(const Job& job, const std::vector<uint32_t>& ranks);
 // "ranks 0-7"; of one its name.
 std::string RanksName(const Job& job, const std::vector<uint32_t>& ranks);

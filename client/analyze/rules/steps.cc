@@ -16,6 +16,7 @@ constexpr size_t kFewSlow = 3;  // steps that come again, and no single ones
 constexpr double kSlow = 1.05;  // of the median
 constexpr size_t kLeastPeriods = 3;
 constexpr const char* kComputing = "computing";
+constexpr const char* kMoreWork = "rank.work";
 
 std::set<uint32_t> ExplainedBy(const Context& context, const std::vector<Finding>& findings) {
   std::set<uint32_t> explained;
@@ -90,6 +91,11 @@ void AddGrown(Grown&& grown, const char* look, Finding& finding) {
   } else {
     finding.causes = {{grown.cause, 1}};
     finding.advice = {grown.advice};
+    // That a program has more to do in some steps is mostly how it is meant.
+    if (grown.cause == kMoreWork) {
+      finding.most_severe = Severity::kMinor;
+      finding.advice.front() += "; if they are meant to do more, there is nothing to gain";
+    }
   }
   if (!grown.text.empty()) finding.evidence.push_back(std::move(grown.table));
 }

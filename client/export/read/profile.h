@@ -13,6 +13,7 @@ struct ProfileFrame {
   format::TextId place = 0;  // the function as it is shown: of Python's with the line that it is at …
   uint32_t line = 0;         // … which is this; 0: not known
   bool kernel = false;
+  bool installed = false;  // of Python's library, or of a package that was installed: not the program's own
   friend bool operator==(const ProfileFrame&, const ProfileFrame&) = default;
 };
 

@@ -158,6 +158,33 @@ class DamageTest(unittest.TestCase):
 
         self.each(damages)
 
+    def test_times_of_a_single_rank_that_cannot_be(self):
+        """No other rank tells what is right: a note, no finding and no figure that cannot be."""
+        folder = self.folder / "single"
+        self.addCleanup(shutil.rmtree, folder)
+        make(Shape(ranks=4, tp=2, steps=6, layers=2), [], folder, [1])
+        path = self.database(folder, 1)
+        whole = path.read_bytes()
+        code, usual = self.analyse(folder)
+        self.assertEqual(code, OK)
+        hour = 3_600_000_000_000
+        for what, do in (("lengths times 1000", lambda: damage.lengthen(path, 1, 1000)), ("some lengths times 1000", lambda: damage.lengthen(path, 11, 1000)),
+                         ("few lengths times 300", lambda: damage.lengthen(path, 50, 300)), ("tasks an hour later", lambda: damage.move(path, ("TASK",), hour)),
+                         ("tasks an hour earlier", lambda: damage.move(path, ("TASK",), -hour)),
+                         ("device an hour later", lambda: damage.move(path, ("TASK", "COMMUNICATION_OP"), hour)),
+                         ("device an hour earlier", lambda: damage.move(path, ("TASK", "COMMUNICATION_OP"), -hour))):
+            with self.subTest(what):
+                path.write_bytes(whole)
+                do()
+                code, verdict = self.analyse(folder)
+                self.assertEqual((code, [one["title"] for one in verdict["findings"]]), (LOST, []))
+                (note,) = [note["text"] for note in verdict["data"]["notes"] if note["lost"]]
+                self.assertRegex(note, r"^rank 1: .*: nothing is said of it$")
+                for figure in ("mean", "p50", "p95"):
+                    self.assertAlmostEqual(verdict["job"]["step_ms"][figure] / usual["job"]["step_ms"][figure], 1, delta=0.5)
+                for figure in ("compute_ms", "exposed_ms", "idle_ms"):
+                    self.assertLessEqual(verdict["job"][figure] or 0, 1.5 * usual["job"]["step_ms"]["mean"], figure)
+
     def test_files_cut_off(self):
         def damages(path):
             size = path.stat().st_size

@@ -132,7 +132,7 @@ class AnalyzeHostTest(harness.ProfdTest):
         findings, told = self.findings("dump", 60)
         found = self.of_cause(findings, "host.busy")
         self.assertIn("it computes on the CPU", found[0]["title"])
-        self.assertIn("(encoder.py:", found[0]["title"])
+        self.assertRegex(found[0]["title"], r" in planted_dump \(real_rank\.py:\d+\), there in [\w.]+ \(encoder\.py:\d+\)")
         stopped_ms = sum(end - begin for begin, end in told["stops"]) / 1e6
         self.assertGreater(found[0]["cost"]["total_ms"], 0.5 * stopped_ms)
         self.assertLess(found[0]["cost"]["total_ms"], 1.1 * stopped_ms)

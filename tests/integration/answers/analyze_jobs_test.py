@@ -112,6 +112,42 @@ class AnalyzeTest(unittest.TestCase):
                 self.assertEqual((finding["key"], [cause["id"] for cause in finding["cause"]]), ("rank.late/2/work", ["rank.work"]))
                 self.assertAlmostEqual(finding["cost"]["ms_per_step"] / self.truth()[0]["alone"], 1, delta=0.1)
 
+    def test_of_two_ranks_one_has_more_to_do(self):
+        """Nobody is most: the finding names both. With kernels that the other one does not have, and with larger ones."""
+        for what, shape, fault in (("more kernels", {}, Fault("more_kernels", rank=1, count=3)),
+                                   ("half of four", dict(world=4), [Fault("more_kernels", rank=r, count=3) for r in (1, 3)]),
+                                   ("larger kernels", {}, Fault("extra_work", rank=0, factor=1.4))):
+            with self.case(what):
+                faults = fault if isinstance(fault, list) else [fault]
+                self.job(faults, **{"world": 2, "tp": 2, **shape})
+                found = self.told(self.verdict())
+                self.assertEqual({(one["id"], tuple(cause["id"] for cause in one["cause"])) for one in found}, {("rank.late", ("rank.work",))}, found)
+                self.assertEqual({rank for one in found for rank in one["where"]["ranks"]}, {fault.rank for fault in faults})
+                if len(faults) == 1:
+                    (one,) = found
+                    self.assertRegex(one["title"], rf"^rank {faults[0].rank} .* is late: it has \d+ % more work than rank {1 - faults[0].rank}$")
+                    self.assertEqual((one["confidence"]["level"], one["confidence"]["weakest"]), ("medium", "peers"))
+                    self.assertAlmostEqual(one["cost"]["ms_per_step"] / self.truth()[0]["alone"], 1, delta=0.1)
+
+    def test_two_ranks_that_are_late_in_turn(self):
+        """One cause moves between them. One slow spell of each is two."""
+        for world in (2, 4):
+            with self.case(f"{world} ranks"):
+                self.job([Fault("slow_compute", rank=r, factor=1.4, since=1 + r, every=2) for r in (0, 1)], world=world, tp=world, steps=13)
+                (late,) = self.told(self.verdict())
+                self.assertEqual((late["key"], sorted(late["where"]["ranks"])), ("rank.late/in-turn", [0, 1]))
+        with self.case("spells"):
+            self.job([Fault("slow_compute", rank=0, factor=1.4, since=2, until=5), Fault("slow_compute", rank=1, factor=1.4, since=7, until=10)],
+                     world=8, tp=4, steps=13)
+            self.assertEqual([late["key"] for late in self.told(self.verdict())], ["rank.late/0/compute", "rank.late/1/compute"])
+
+    def test_steps_that_are_meant_to_do_more_come_last(self):
+        self.job([Fault("extra_work", rank=-1, factor=2.6, since=2, every=3), Fault("slow_compute", rank=2, factor=1.12)], steps=25)
+        found = self.told(self.verdict())
+        self.assertEqual([(one["id"], one["severity"]) for one in found], [("rank.late", "major"), ("step.jitter", "minor")])
+        self.assertGreater(found[1]["cost"]["percent"], 10)
+        self.assertIn("if they are meant to do more, there is nothing to gain", found[1]["do"][0]["text"])
+
     def test_parameters_that_nobody_fetches_ahead(self):
         sharded = dict(tp=1, layers=4, fsdp=3.0)
         with self.case("ahead"):
@@ -142,7 +178,12 @@ class AnalyzeTest(unittest.TestCase):
                  ("rank 2, which is not recorded, never sends what rank ",)),
                 ("messages in a circle", pipeline, Fault("receives_first", rank=1, step=4), None, "comm.order/1,2",
                  ("ranks 1,2 wait for each other for ever: rank 1 waits in its receive of the pp group of ranks 1,2 for rank 2, "
-                  "rank 2 waits in its receive of the pp group of ranks 1,2 for rank 1",))):
+                  "rank 2 waits in its receive of the pp group of ranks 1,2 for rank 1",)),
+                ("sends in a circle", dict(tp=4, ring=2.0), Fault("all_send_first", rank=-1, step=4), None, "comm.order/0-3",
+                 ("ranks 0-3 wait for each other for ever: rank 0 waits in its send of the cp group of ranks 0,1 for rank 1, "
+                  "rank 1 waits in its send of the cp group of ranks 1,2 for rank 2, ",)),
+                ("sends of two to each other", dict(world=2, ring=2.0), Fault("all_send_first", rank=-1, step=4), None, "comm.order/0,1",
+                 ("ranks 0,1 wait for each other for ever: rank 0 waits in its send of ",))):
             with self.case(what):
                 self.job([fault], ranks, **shape)
                 found = self.told(self.verdict())
@@ -357,6 +398,21 @@ class AnalyzeTest(unittest.TestCase):
         self.assertEqual([finding["key"] for finding in apart], [finding["key"] for finding in usual])
         for one, other in zip(apart, usual):
             self.assertAlmostEqual(one["cost"]["ms_per_step"], other["cost"]["ms_per_step"], delta=0.02)
+
+    def test_clocks_of_ranks_of_one_node_apart(self):
+        """What ends before it begins elsewhere was seen by another clock: aligned, with a note, and no finding is new."""
+        pipeline = dict(world=8, tp=2, pp=4, micro=6)
+        for what, shape, faults, far in (("ranks", {}, SLOW, (3,)), ("a stage", pipeline, [], (2, 3)), ("half of the stages", pipeline, [], (4, 5, 6, 7)),
+                                         ("stages of one rank", dict(pipeline, world=4, tp=1), [], (1, 2))):
+            with self.case(what):
+                self.job(faults, nodes=1, **shape)
+                usual = {finding["key"] for finding in self.verdict()["findings"]}
+                for rank in far:
+                    for table in ("TASK", "COMMUNICATION_OP", "CANN_API", "PYTORCH_API", "STEP_TIME"):
+                        self.edit(rank, f"UPDATE {table} SET startNs = startNs + 3000000, endNs = endNs + 3000000")
+                verdict = self.verdict()
+                self.assertEqual({finding["key"] for finding in verdict["findings"]}, usual)
+                self.assertEqual(len([note for note in verdict["data"]["notes"] if "the clocks of its ranks differ" in note["text"]]), 1)
 
     def test_times_twice_as_long_cost_twice_as_much(self):
         self.job(SLOW)

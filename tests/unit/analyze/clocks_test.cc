@@ -1,9 +1,9 @@
+#include "client/analyze/model/match/clocks.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <string>
-
-#include "client/analyze/model/match.h"
 
 namespace profd::analyze {
 namespace {
@@ -47,6 +47,10 @@ class ClocksTest : public testing::Test {
       Part(to, "receive", group, step, begin - 300 * kUs, begin + 200 * kUs);
     }
   }
+  // All of them are on one node.
+  void OfOneNode() {
+    for (Rank& rank : job_.ranks) rank.node = "node";
+  }
   // How far the clock of `rank` is ahead of the first one's, afterwards.
   Ns Ahead(size_t rank) {
     const Matches matches = MatchCollectives(job_);
@@ -87,6 +91,50 @@ TEST_F(ClocksTest, OfMessagesOneWayNobodyKnowsHowLongTheyTook) {
   Message(0, 1, 2 * kMs);
   EXPECT_EQ(Ahead(1), kAhead);
   EXPECT_FALSE(clocks_.from_data);
+}
+
+// What has ended on one of them before it begins on another has not been seen by one clock.
+TEST_F(ClocksTest, RanksOfANodeWhoseClocksDifferHaveClocksOfTheirOwn) {
+  Ranks(4);
+  OfOneNode();
+  for (uint32_t step = 0; step < kSteps; ++step) {
+    for (Ns part = 0; part < 3; ++part) {
+      const Ns begin = kBegin + step * 20 * kMs + part * 3 * kMs;
+      for (size_t rank = 0; rank < 4; ++rank) Part(rank, "allReduce", "all", step, begin, begin + 300 * kUs);
+    }
+  }
+  EXPECT_LE(std::abs(Ahead(1)), 2 * kUs);
+  EXPECT_LE(std::abs(Ahead(3)), 2 * kUs);
+  ASSERT_EQ(job_.notes.size(), 1u);
+  EXPECT_FALSE(job_.notes[0].lost);
+  EXPECT_NE(job_.notes[0].text.find("the clocks of its ranks differ"), std::string::npos)
+      << job_.notes[0].text;
+}
+
+TEST_F(ClocksTest, AlsoOfStages) {
+  Ranks(3);
+  OfOneNode();
+  for (size_t stage = 0; stage < 2; ++stage) {
+    Message(stage, stage + 1, static_cast<Ns>(2 + stage) * kMs);
+    Message(stage + 1, stage, static_cast<Ns>(16 - stage) * kMs);
+  }
+  EXPECT_LE(std::abs(Ahead(1)), 5 * kUs);
+  EXPECT_EQ(job_.notes.size(), 1u);
+}
+
+// A rank that comes late to each of them is no rank with another clock.
+TEST_F(ClocksTest, RanksOfANodeHaveOneClockElse) {
+  Ranks(2);
+  OfOneNode();
+  for (uint32_t step = 0; step < kSteps; ++step) {
+    for (Ns part = 0; part < 3; ++part) {
+      const Ns begin = kBegin + step * 20 * kMs + part * 3 * kMs;
+      Part(0, "allReduce", "all", step, begin, begin + 2 * kMs + kAhead);
+      Part(1, "allReduce", "all", step, begin + kMs, begin + 2 * kMs);
+    }
+  }
+  EXPECT_EQ(Ahead(1), kAhead);
+  EXPECT_TRUE(job_.notes.empty());
 }
 
 TEST_F(ClocksTest, CollectivesTellMore) {

@@ -9,12 +9,18 @@
 namespace profd::analyze {
 namespace {
 
-// Frames as "function@module", the innermost first; "k:function" of the kernel.
+// Frames as "function@module", the innermost first; "k:function" of the kernel, "i:" of an installed package.
 class HostStacksTest : public testing::Test {
  protected:
-  client::ProfileFrame Frame(const std::string& function, const std::string& module, bool kernel) {
+  client::ProfileFrame Frame(const std::string& function, const std::string& module, bool kernel,
+                             bool installed = false) {
     const format::TextId name = texts_.Intern(function);
-    return {.function = name, .module = texts_.Intern(module), .place = name, .line = 0, .kernel = kernel};
+    return {.function = name,
+            .module = texts_.Intern(module),
+            .place = name,
+            .line = 0,
+            .kernel = kernel,
+            .installed = installed};
   }
   std::vector<client::ProfileFrame> Frames(const std::vector<std::string>& list) {
     std::vector<client::ProfileFrame> frames;
@@ -22,8 +28,10 @@ class HostStacksTest : public testing::Test {
       if (one.starts_with("k:")) {
         frames.push_back(Frame(one.substr(2), "[kernel]", true));
       } else {
-        const size_t at = one.find('@');
-        frames.push_back(Frame(one.substr(0, at), one.substr(at + 1), false));
+        const bool installed = one.starts_with("i:");
+        const std::string name = installed ? one.substr(2) : one;
+        const size_t at = name.find('@');
+        frames.push_back(Frame(name.substr(0, at), name.substr(at + 1), false, installed));
       }
     }
     return frames;
@@ -69,6 +77,28 @@ TEST_F(HostStacksTest, TheProgramsFunctionAndNotTheWait) {
   EXPECT_TRUE(ProgramFunction(Frames({"poll@libc.so.6", "planted::Wait()@hot"}), texts_).is_own);
   EXPECT_EQ(Function({"k:schedule", "k:kthread"}), "");
   EXPECT_EQ(Function({}), "");
+}
+
+// Who computes in a package was sent there by the program: both have a name.
+TEST_F(HostStacksTest, TheProgramsFunctionAndThePackagesThatItIsIn) {
+  const auto places = [this](const std::vector<std::string>& list) {
+    const ProgramPlace of = ProgramFunction(Frames(list), texts_);
+    return std::pair(std::string(texts_.Get(of.place)), std::string(texts_.Get(of.within)));
+  };
+  using Names = std::pair<std::string, std::string>;
+  EXPECT_EQ(places({"i:iterencode (encoder.py:261)@encoder.py", "i:encode (encoder.py:200)@encoder.py",
+                    "i:dumps (__init__.py:238)@__init__.py", "report (train.py:31)@train.py",
+                    "main (train.py:80)@train.py"}),
+            Names("report (train.py:31)", "iterencode (encoder.py:261)"));
+  // What waits within a package says nothing: whom it waits for does.
+  EXPECT_EQ(places({"k:futex_wait", "i:wait (threading.py:320)@threading.py",
+                    "i:fetch (client.py:12)@client.py", "load (train.py:4)@train.py"}),
+            Names("load (train.py:4)", "fetch (client.py:12)"));
+  EXPECT_EQ(places({"k:futex_wait", "i:wait (threading.py:320)@threading.py", "load (train.py:4)@train.py"}),
+            Names("load (train.py:4)", ""));
+  // A program that is a package itself.
+  EXPECT_EQ(places({"i:step (loop.py:9)@loop.py", "i:main (cli.py:3)@cli.py"}),
+            Names("step (loop.py:9)", ""));
 }
 
 TEST_F(HostStacksTest, WhatAStackSaysOfItsReason) {

@@ -1,5 +1,5 @@
 // Which collectives of two ranks are one, where some of them are lost.
-#include "client/analyze/model/match.h"
+#include "client/analyze/model/match/match.h"
 
 #include <gtest/gtest.h>
 

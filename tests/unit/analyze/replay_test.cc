@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "client/analyze/job.h"
-#include "client/analyze/model/match.h"
+#include "client/analyze/model/match/match.h"
 #include "client/analyze/model/time_model.h"
 #include "client/analyze/reading/rank_builder.h"
 

@@ -9,7 +9,7 @@
 
 #include "client/analyze/job.h"
 #include "client/analyze/judge.h"
-#include "client/analyze/model/match.h"
+#include "client/analyze/model/match/match.h"
 #include "client/analyze/model/replay/replay.h"
 
 namespace profd::analyze {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "client/analyze/job.h"
-#include "client/analyze/model/match.h"
+#include "client/analyze/model/match/match.h"
 #include "client/analyze/model/replay/replay.h"
 #include "client/analyze/rules/host/throttling.h"
 

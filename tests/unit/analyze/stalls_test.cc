@@ -8,7 +8,7 @@
 
 #include "client/analyze/job.h"
 #include "client/analyze/judge.h"
-#include "client/analyze/model/match.h"
+#include "client/analyze/model/match/match.h"
 #include "client/analyze/model/replay/replay.h"
 
 namespace profd::analyze {
@@ -365,6 +365,47 @@ TEST_F(StallsTest, ALimitThatIsAPartOfAWaitForACpu) {
       << told[0].title;
   EXPECT_NE(told[0].advice.at(0).find("raise the limit (cpu.max)"), std::string::npos) << told[0].advice[0];
   EXPECT_EQ(told[0].title.find("on all ranks"), std::string::npos) << "there is only one: " << told[0].title;
+}
+
+// Its limit stops it in each step, and now and then it waits elsewhere, for others and for its limit: that is
+// one limit, told once.
+TEST_F(StallsTest, ALimitIsToldOnce) {
+  const uint32_t queued = Stack("forward (train.py:5)", HostPlace::kOther, true);
+  kernel_ = kMs;
+  Steps(40, [&](int step) {
+    const auto look = [&](Ns from, Ns to, double throttled) {
+      host_.cgroups.push_back({from, to, builder_.Text("/job"), 0.2, 0.22, throttled});
+    };
+    for (int i = 0; i < 5; ++i) Launch();
+    if (step % 4 == 3) {
+      const Ns from = at_;
+      for (int i = 0; i < 20; ++i) look(from + i * kMs, from + (i + 1) * kMs, i < 5 ? 0.95 : 0);
+      Waits(from, from + 20 * kMs, queued);
+      at_ += 20 * kMs;
+    }
+    for (int i = 0; i < 45; ++i) Launch();
+    const Ns done = Synchronise((30 + step % 5) * kMs);
+    look(done - 10 * kMs, done, 0);
+    look(done, at_, 0.95);
+  });
+  const std::vector<Finding> told = Told();
+  ASSERT_EQ(told.size(), 1u) << Titles(told);
+  EXPECT_EQ(told[0].causes.at(0).id, "host.throttled") << told[0].title;
+  EXPECT_NEAR(told[0].cost.ms_per_step, 32 + 15.0 / 4, 2) << "both of them";
+}
+
+// It comes back a little late from waiting for a device, now and then, and nobody has seen it wait for a CPU.
+TEST_F(StallsTest, AProgramThatComesBackALittleLateIsHealthy) {
+  devices_ = 2;
+  const uint32_t waits = Stack("synchronise (train.py:8)", HostPlace::kSleep);
+  Steps(24, [&](int step) {
+    for (int i = 0; i < 50; ++i) Launch();
+    const bool is_late = step % 5 == 2;
+    const Ns done = Synchronise(is_late ? 300 * kUs : 10 * kUs);
+    Waits(done - kMs, at_, waits);
+  });
+  const std::vector<Finding> told = Told();
+  EXPECT_TRUE(told.empty()) << Titles(told);
 }
 
 // Behind the last call of a step: it is that step which is slow, whatever its device does.

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "client/analyze/model/columns.h"
-#include "client/analyze/model/match.h"
+#include "client/analyze/model/match/match.h"
 
 namespace profd::analyze {
 

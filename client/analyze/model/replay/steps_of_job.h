@@ -9,10 +9,15 @@
 
 namespace profd::analyze {
 
-// By step of a rank, when the last of its tasks is done; INT64_MIN: it has none.
+// By step of a rank, when the last of its tasks is done; INT64_MIN: it has none. Where their times make no
+// sense, when the program has ended it.
 template <typename EndOf>
 std::vector<Ns> DoneOf(const Rank& rank, EndOf end_of) {
   std::vector<Ns> done(rank.steps.size(), INT64_MIN);
+  if (rank.gaps.are_times_wrong()) {
+    for (size_t i = 0; i < done.size(); ++i) done[i] = rank.steps[i].end;
+    return done;
+  }
   for (size_t i = 0; i < rank.tasks.size(); ++i) {
     if (const uint32_t step = rank.tasks[i].step; step != kNone) done[step] = std::max(done[step], end_of(i));
   }

@@ -191,7 +191,7 @@ void FindGaps(Job& job) {
         std::ranges::count_if(job.ranks, [gap](const Rank& rank) { return rank.gaps.*gap; }));
   };
   const bool is_torn_usual = 2 * have(&Gaps::torn) >= job.ranks.size(),
-             is_apart_usual = 2 * have(&Gaps::apart) > job.ranks.size();
+             is_apart_usual = job.ranks.size() > 1 && 2 * have(&Gaps::apart) > job.ranks.size();
   for (Rank& rank : job.ranks) {
     rank.gaps.torn = rank.gaps.torn && !is_torn_usual;
     rank.gaps.apart = rank.gaps.apart && !is_apart_usual;
@@ -211,14 +211,16 @@ void FindGaps(Job& job) {
     add(gaps.steps, "steps");
     if (what.empty()) add(gaps.launched, "launched tasks");
     if (gaps.apart) sense = "its tasks are at other times than the calls that launched them";
-    if (sense.empty() && gaps.crossed > Gaps::kMost)
-      sense = Share(gaps.crossed) + " of its kernels begin before those in front of them have ended";
+    if (const double crossed = std::max(gaps.crossed, gaps.piled); sense.empty() && crossed > Gaps::kMost)
+      sense = Share(crossed) + " of its kernels begin before those in front of them have ended";
     if (what.empty() && sense.empty()) sense = "its data are torn";
-    job.notes.push_back({rank.source,
-                         "rank " + std::to_string(rank.number) + ": " +
-                             (what.empty() ? "" : what + " cannot be read" + (sense.empty() ? "" : "; ")) +
-                             sense + ": it is compared with no other rank, and nothing is said of it alone",
-                         true});
+    job.notes.push_back(
+        {rank.source,
+         "rank " + std::to_string(rank.number) + ": " +
+             (what.empty() ? "" : what + " cannot be read" + (sense.empty() ? "" : "; ")) + sense +
+             (job.ranks.size() == 1 ? ": nothing is said of it"
+                                    : ": it is compared with no other rank, and nothing is said of it alone"),
+         true});
   }
   TellAbsent(job);
 }

@@ -1,7 +1,10 @@
 #include "client/analyze/reading/damage/strays.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <limits>
+#include <queue>
 #include <unordered_map>
 
 #include "client/analyze/model/statistics.h"
@@ -60,6 +63,38 @@ double CrossedOf(const Rank& rank, size_t lanes) {
     reached[task.lane] = std::max(reached[task.lane], task.end);
   }
   return kernels == 0 ? 0 : static_cast<double>(crossed) / static_cast<double>(kernels);
+}
+
+double PiledOf(const Rank& rank, size_t lanes) {
+  constexpr Ns kSlack = 1'000;
+  constexpr size_t kMany = 64;        // parts of one operator may run beside each other, on each core one
+  constexpr double kMuchLonger = 20;  // than is usual of its class
+  constexpr size_t kFew = 8;          // of a class tell what is usual
+  std::unordered_map<uint32_t, std::vector<Ns>> lengths;
+  for (const Task& task : rank.tasks) {
+    if (task.work != Work::kCollective) lengths[task.kind].push_back(task.end - task.begin);
+  }
+  std::unordered_map<uint32_t, double> longest;
+  for (auto& [kind, of] : lengths)
+    longest[kind] =
+        of.size() < kFew ? std::numeric_limits<double>::infinity() : kMuchLonger * Median(std::move(of));
+  struct Lane {
+    std::priority_queue<Ns, std::vector<Ns>, std::greater<>> ends;  // of what has not ended
+    Ns too_long = INT64_MIN;                                        // until then one runs that is
+  };
+  std::vector<Lane> all(rank.lanes);
+  size_t kernels = 0, piled = 0;
+  for (const Task& task : rank.tasks) {
+    if (task.work == Work::kCollective || task.lane >= lanes) continue;
+    Lane& lane = all[task.lane];
+    while (!lane.ends.empty() && lane.ends.top() <= task.begin + kSlack) lane.ends.pop();
+    ++kernels;
+    piled += lane.ends.size() >= kMany || lane.too_long > task.begin + kSlack ? 1 : 0;
+    lane.ends.push(task.end);
+    if (static_cast<double>(task.end - task.begin) > longest[task.kind])
+      lane.too_long = std::max(lane.too_long, task.end);
+  }
+  return kernels == 0 ? 0 : static_cast<double>(piled) / static_cast<double>(kernels);
 }
 
 bool AreApart(const Rank& rank) {

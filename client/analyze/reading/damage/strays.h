@@ -43,8 +43,9 @@ struct LaneRow {
 };
 std::vector<uint32_t> Covering(const std::vector<LaneRow>& rows, double much);
 
-// Of a rank whose tasks are in order: Gaps::crossed and Gaps::apart, as its own rows tell.
+// Of a rank whose tasks are in order: Gaps::crossed, Gaps::piled and Gaps::apart, as its own rows tell.
 double CrossedOf(const Rank& rank, size_t lanes);
+double PiledOf(const Rank& rank, size_t lanes);
 bool AreApart(const Rank& rank);
 
 }  // namespace profd::analyze

@@ -196,12 +196,7 @@ bool IsCrossed(const Job& job, const Hang& one, const Hang& other) {
          all_wait_in(other.missing, one);
 }
 
-// "0-7", "1,5": of numbers of ranks, recorded or not.
-std::string ListOf(const Numbers& numbers) {
-  if (numbers.size() > 2 && *numbers.rbegin() - *numbers.begin() + 1 == static_cast<int64_t>(numbers.size()))
-    return std::to_string(*numbers.begin()) + "-" + std::to_string(*numbers.rbegin());
-  return base::Joined(numbers, ",");
-}
+std::string ListOf(const Numbers& numbers) { return NumberList({numbers.begin(), numbers.end()}); }
 
 // "the dp group of ranks 0-7": with those that never use it.
 std::string GroupIn(const Context& context, const Hang& hang) {
@@ -266,14 +261,20 @@ Finding MakeCrossed(const Context& context, const Hang& one, const Hang& other) 
 class Waits {
  public:
   Waits(const Context& context, const std::vector<Hang>& hangs) : job_(context.job) {
+    std::vector<const Hang*> sends;  // of those that do nothing else
     for (const Hang& hang : hangs) {
       if (!hang.is_send) Add(hang);
     }
-    // Who sends may go on meanwhile. It is held up if it does nothing else, and who should take it is not.
     for (const Hang& hang : hangs) {
-      const bool is_first = hang.is_send && !waits_.contains(NumberOf(hang.waiting.front()));
-      if (is_first && std::ranges::none_of(hang.missing, [this](int64_t m) { return waits_.contains(m); }))
-        Add(hang);
+      if (hang.is_send && !waits_.contains(NumberOf(hang.waiting.front()))) sends.push_back(&hang);
+    }
+    // Who sends may go on meanwhile. It is held up if who should take it waits for it in turn; or if it does
+    // nothing else, and who should take it is not held up.
+    const std::vector<const Hang*> in_circles = InCircles(sends);
+    for (const Hang* hang : in_circles) Add(*hang);
+    for (const Hang* hang : sends) {
+      const auto waits = [this](int64_t number) { return waits_.contains(number); };
+      if (!waits(NumberOf(hang->waiting.front())) && std::ranges::none_of(hang->missing, waits)) Add(*hang);
     }
   }
 
@@ -304,19 +305,21 @@ class Waits {
     }
     return roots;
   }
-  // Each one waits for the next, and the last one for the first.
+  // Each one waits for the next, and the last one for the first; none of them for somebody who waits for
+  // nobody.
   std::vector<std::pair<int64_t, const Hang*>> Circle() const {
     std::vector<std::pair<int64_t, const Hang*>> path;
-    if (waits_.empty()) return path;
-    for (int64_t number = waits_.begin()->first;;) {
+    const auto has_roots = [this](const Hang* hang) { return !AllRootsOf(*hang).empty(); };
+    const auto first = std::ranges::find_if(
+        waits_, [&](const auto& of) { return std::ranges::none_of(of.second, has_roots); });
+    if (first == waits_.end()) return path;
+    for (int64_t number = first->first;;) {
       const auto again = std::ranges::find(path, number, &std::pair<int64_t, const Hang*>::first);
       if (again != path.end()) {
         path.erase(path.begin(), again);
         return path;
       }
-      const auto at = waits_.find(number);
-      if (at == waits_.end()) return {};
-      const Hang* hang = at->second.front();
+      const Hang* hang = waits_.at(number).front();
       path.emplace_back(number, hang);
       number = *hang->missing.begin();
     }
@@ -327,6 +330,27 @@ class Waits {
   void Add(const Hang& hang) {
     all_.push_back(&hang);
     for (const Wait& wait : hang.waiting) waits_[NumberOf(wait)].push_back(&hang);
+  }
+  // Those of `sends` whose receiver waits, by others' waits and sends, for the sender.
+  std::vector<const Hang*> InCircles(const std::vector<const Hang*>& sends) const {
+    std::map<int64_t, std::vector<const Hang*>> next_of = waits_;
+    for (const Hang* send : sends) next_of[NumberOf(send->waiting.front())].push_back(send);
+    std::vector<const Hang*> found;
+    for (const Hang* send : sends) {
+      Numbers seen;
+      std::vector<const Hang*> next{send};
+      while (!next.empty()) {
+        const Hang* of = next.back();
+        next.pop_back();
+        for (const int64_t number : of->missing) {
+          const auto at = next_of.find(number);
+          if (at != next_of.end() && seen.insert(number).second)
+            next.insert(next.end(), at->second.begin(), at->second.end());
+        }
+      }
+      if (seen.contains(NumberOf(send->waiting.front()))) found.push_back(send);
+    }
+    return found;
   }
 
   const Job& job_;
@@ -355,7 +379,9 @@ Finding MakeCircle(const Context& context, const std::vector<std::pair<int64_t, 
   finding.title = "ranks " + ListOf(ranks) + " wait for each other for ever: " + who +
                   (circle.size() > kMostNamed ? ", …" : "");
   finding.evidence.push_back(TableOf(context, waits.all()));
-  finding.advice = {"let one of them send before it receives, or send and receive at once"};
+  const bool all_send = std::ranges::all_of(circle, [](const auto& one) { return one.second->is_send; });
+  finding.advice = {all_send ? "let one of them receive before it sends, or send and receive at once"
+                             : "let one of them send before it receives, or send and receive at once"};
   finding.factors = {{"record", 0.9, "each of them has begun what the next one never answers"}};
   return finding;
 }
@@ -459,7 +485,7 @@ void FindHangs(const Context& context, Found& found) {
     }
     found.findings.push_back(MakeHang(context, roots, of, all));
   }
-  if (!direct.empty() || is_crossed) return;
+  if (is_crossed) return;
   if (const auto circle = waits.Circle(); !circle.empty())
     found.findings.push_back(MakeCircle(context, circle, waits));
 }

@@ -267,7 +267,8 @@ void TellOfFewBatches(const Context& context, Schedule schedule, Found& found) {
 
 void FindBubbles(const Context& context, Found& found) {
   Schedule schedule = ScheduleOf(context);
-  if (schedule.ideal <= 0 || schedule.work <= 0) return;
+  // A single message of a step may be any exchange between ranks, as in a ring.
+  if (schedule.batches < 2 || schedule.ideal <= 0 || schedule.work <= 0) return;
   // Batches that differ, and calls that come late now and then, are no schedule: a few percent are neither.
   constexpr double kBeside = 0.05;
   if (schedule.waits < context.Get("pipe.bubble_ratio") * schedule.ideal + kBeside * context.step_ns) {

@@ -147,6 +147,13 @@ std::string IdOf(const Where& where, HostPlace place, bool waits) {
   return where.is_queued || where.is_late ? kRunQueue : WordsOf(place, waits).id;
 }
 
+// The program's function that a stack is of, and what it has called.
+void NamePlace(const Job& job, uint32_t number, Reason& reason) {
+  const HostStack& stack = job.stacks[number];
+  reason.function = std::string(job.Text(stack.own())).substr(0, kLongestName);
+  reason.within = reason.function.empty() ? "" : std::string(job.Text(stack.within)).substr(0, kLongestName);
+}
+
 // What the launching thread waited for, or did, in most of a piece.
 Reason ThreadReason(const Context& context, const Piece& piece, double least_share) {
   const Job& job = context.job;
@@ -192,8 +199,7 @@ Reason ThreadReason(const Context& context, const Piece& piece, double least_sha
     reason.share = share;
     reason.covered = std::min(of.seen.covered, piece.length());
     reason.stack = of.seen.stack;
-    if (const TextId function = job.stacks[of.seen.stack].own(); function != 0)
-      reason.function = std::string(job.Text(function)).substr(0, kLongestName);
+    NamePlace(job, of.seen.stack, reason);
     reason.how = !waits ? Factor{"samples", 0.75, "the thread was sampled on its CPU"}
                  : reason.is_likely
                      ? Factor{"wake", 0.6,
@@ -208,6 +214,12 @@ Reason ThreadReason(const Context& context, const Piece& piece, double least_sha
 std::string_view WithoutLine(std::string_view function) {
   const size_t colon = function.rfind(':');
   return colon == function.npos || !function.ends_with(')') ? function : function.substr(0, colon);
+}
+
+// Stacks that count together: of one function, the innermost that has a name that says something.
+std::string PlaceKey(const Job& job, uint32_t number) {
+  const HostStack& stack = job.stacks[number];
+  return std::string(WithoutLine(job.Text(stack.within != 0 ? stack.within : stack.own())));
 }
 
 std::string RaiseLimit(const Rank& rank, TextId cgroup) {
@@ -302,13 +314,11 @@ Reason PooledReason(const Context& context, std::span<const Piece> pieces) {
   struct Of {
     Ns waits = 0, runs = 0, longest = 0;
     uint32_t stack = kNone;
-    std::string function;
     Ns all() const { return waits + runs; }
-    void Add(const Job& job, uint32_t number, Ns covered) {
+    void Add(uint32_t number, Ns covered) {
       if (covered <= longest) return;
       longest = covered;
       stack = number;
-      function = std::string(job.Text(job.stacks[number].own())).substr(0, kLongestName);
     }
   };
   std::map<std::string, Of> functions;
@@ -320,9 +330,9 @@ Reason PooledReason(const Context& context, std::span<const Piece> pieces) {
     length += piece.length();
     for (const auto& [where, seen] : SeenIn(job, rank.waits, thread, piece)) {
       if (where.is_late) continue;  // for which reason nobody knows
-      Of& of = functions[std::string(WithoutLine(job.Text(where.function)))];
+      Of& of = functions[PlaceKey(job, seen.stack)];
       of.waits += seen.covered;
-      of.Add(job, seen.stack, seen.covered);
+      of.Add(seen.stack, seen.covered);
       waits += seen.covered;
       const Words words = WordsOf(where.place, true);
       waits_for[where.is_queued ? std::pair<std::string, std::string>(kRunQueue, kQueuedText)
@@ -334,9 +344,9 @@ Reason PooledReason(const Context& context, std::span<const Piece> pieces) {
     for (auto at = behind - std::min(behind - rank.running.begin(), kMostRanges); at != behind; ++at) {
       const HostSpan& span = *at;
       if (span.thread != thread || span.end <= piece.from || span.end > piece.to) continue;
-      Of& of = functions[std::string(WithoutLine(job.Text(job.stacks[span.stack].own())))];
+      Of& of = functions[PlaceKey(job, span.stack)];
       of.runs += span.end - span.begin;
-      of.Add(job, span.stack, span.end - span.begin);
+      of.Add(span.stack, span.end - span.begin);
       runs += span.end - span.begin;
       ++samples;
     }
@@ -364,7 +374,7 @@ Reason PooledReason(const Context& context, std::span<const Piece> pieces) {
   const auto& [name, top] =
       *std::ranges::max_element(functions, {}, [](const auto& entry) { return entry.second.all(); });
   reason.stack = top.stack;
-  reason.function = top.function;
+  if (top.stack != kNone) NamePlace(job, top.stack, reason);
   const double part = static_cast<double>(top.all()) / static_cast<double>(waits + runs);
   if (!name.empty() && part < 0.95) reason.detail = ", " + PercentOf(part) + " of that";
   reason.how = {"samples", 0.75,

@@ -35,10 +35,14 @@ struct Reason {
   TextId cgroup = 0;          // that may use no more CPU
   double throttled = 0;       // the part that this is of another reason
   std::string function = {};  // of the program, where it waits or computes; "" = not known
+  std::string within = {};    // of a package: what that function has called, and is in; "" = nothing
   std::string detail = {};    // of this reason alone: behind the function
   bool is_likely = false;     // it follows from other records, and is in none itself
 
-  std::string Sentence() const { return text + (function.empty() ? "" : " in " + function) + detail; }
+  std::string Sentence() const {
+    return text + (function.empty() ? "" : " in " + function) +
+           (function.empty() || within.empty() ? "" : ", there in " + within) + detail;
+  }
   // As the reason of several pieces: one with a function of Python's, which are not read of each wait; then
   // the one that covers most.
   bool TellsMoreThan(const Reason& other) const {

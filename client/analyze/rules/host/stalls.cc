@@ -185,6 +185,44 @@ void GiveThrottling(const Context& context, Groups& groups) {
   }
 }
 
+// All stops of another group, with all that their cause covers: that can be mended, not only what is more
+// than usual.
+void TakeAll(Group& to, const Group& from) {
+  for (Stop stop : from.stops) {
+    Piece& piece = stop.piece;
+    const Ns covered = std::min(piece.length(), stop.reason.covered);
+    piece.typical = std::min(piece.typical, piece.length() - covered);
+    to.stops.push_back(std::move(stop));
+  }
+}
+
+// A program that one cgroup's limit stops, here wholly and there in part, is told of once: as it is most of
+// the time.
+void JoinLimits(Groups& groups) {
+  std::map<std::pair<uint32_t, TextId>, std::vector<Groups::iterator>> by_limit;  // by program
+  for (auto at = groups.begin(); at != groups.end(); ++at) {
+    if (const TextId cgroup = at->second.reason.cgroup; cgroup != 0)
+      by_limit[{std::get<0>(at->first), cgroup}].push_back(at);
+  }
+  const auto stopped = [](const Groups::iterator& at) {
+    Ns sum = 0;
+    for (const Stop& stop : at->second.stops) sum += stop.piece.excess();
+    return sum;
+  };
+  for (auto& [key, of] : by_limit) {
+    const auto most = *std::ranges::max_element(of, {}, stopped);
+    for (const auto& at : of) {
+      if (at == most) continue;
+      for (Stop& stop : at->second.stops) {
+        const Ns covered = std::exchange(stop.reason, most->second.reason).covered;
+        stop.reason.covered = covered;
+      }
+      TakeAll(most->second, at->second);
+      groups.erase(at);
+    }
+  }
+}
+
 // What stops many programs is one cause, and what all steps have is one of all that have it. Of stops that
 // nobody knows the reason of: those in the same steps.
 void JoinPrograms(const std::vector<uint32_t>& programs, Groups& groups) {
@@ -230,13 +268,7 @@ void JoinCauses(Groups& groups) {
         ++at;
         continue;
       }
-      for (Stop stop : at->second.stops) {
-        // All that the cause covers can be mended, not only what is more than usual.
-        Piece& piece = stop.piece;
-        const Ns covered = std::min(piece.length(), stop.reason.covered);
-        piece.typical = std::min(piece.typical, piece.length() - covered);
-        all.stops.push_back(std::move(stop));
-      }
+      TakeAll(all, at->second);
       at = groups.erase(at);
     }
   }
@@ -450,7 +482,22 @@ void FindStalls(const Context& context, Found& found) {
   }
   for (const Stop& stop : unusual)
     groups[{programs[stop.piece.rank], false, stop.reason.id, PlaceOf(stop.reason)}].Add(stop);
+  // Two doubts make no finding: that it is long, and that it has waited for a CPU. But it is better than none
+  // where steps are so much longer for it that they have to be explained.
+  std::erase_if(groups, [&](const auto& entry) {
+    constexpr double kLittle = 0.03;  // of the steps
+    const Group& group = entry.second;
+    std::map<uint32_t, Ns> sums;  // by rank
+    for (const Stop& stop : group.stops) sums[stop.piece.rank] += stop.piece.excess();
+    const Ns most = std::ranges::max_element(sums, {}, [](const auto& of) { return of.second; })->second;
+    const double much = context.Get("step.jitter_percent") / 100 * context.median_step_ns;
+    const bool is_little = std::ranges::all_of(
+        group.stops, [much](const Stop& stop) { return static_cast<double>(stop.piece.excess()) < much; });
+    return group.reason.is_likely && is_little && !is_queued(group.stops.front().piece) &&
+           static_cast<double>(most) < kLittle * context.step_ns * static_cast<double>(context.steps());
+  });
   GiveThrottling(context, groups);
+  JoinLimits(groups);
   std::erase_if(
       groups, [](const auto& entry) { return std::get<1>(entry.first) && std::get<2>(entry.first).empty(); });
   JoinPrograms(programs, groups);

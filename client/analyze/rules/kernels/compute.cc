@@ -74,7 +74,10 @@ std::vector<UsualClass> UsualOf(const Context& context, const std::vector<ClassS
       counts.push_back(sum.count);
     }
     counts.resize(peers.size(), 0);
-    usual[kind] = {Median(std::move(means)), Median(std::move(counts))};
+    // Where half of them have more it is the others that have the usual.
+    const auto middle = counts.begin() + (std::ssize(counts) - 1) / 2;
+    std::ranges::nth_element(counts, middle);
+    usual[kind] = {Median(std::move(means)), *middle};
   }
   return usual;
 }
@@ -292,6 +295,48 @@ std::vector<std::pair<uint32_t, double>> UsualParts(const ClassSums& own,
 
 }  // namespace
 
+namespace {
+
+// Of two ranks: what the one with less to do has.
+std::vector<UsualClass> UsualOfTwo(const Context& context, const ClassSums& one, const ClassSums& other) {
+  std::vector<UsualClass> usual(context.job.classes.size());
+  const auto mean = [&](uint32_t kind) {
+    const ClassSum a = one.Of(kind), b = other.Of(kind);
+    return a.count == 0 ? b.mean() : b.count == 0 ? a.mean() : (a.mean() + b.mean()) / 2;
+  };
+  const auto all = [&](const ClassSums& of) {
+    double ns = 0;
+    for (const auto& [kind, sum] : of) ns += sum.count * mean(kind);
+    return ns;
+  };
+  for (const auto& [kind, sum] : all(one) <= all(other) ? one : other)
+    usual[kind] = {mean(kind), static_cast<double>(sum.count)};
+  return usual;
+}
+
+// Nobody can say by others what is usual: the one with more has it in each step, and not by chance.
+bool IsClearOfTwo(const Context& context, const std::vector<ClassSums>& sums,
+                  const std::vector<UsualClass>& usual, uint32_t more, uint32_t less) {
+  std::vector<double> difference(context.steps());
+  const auto add = [&](uint32_t r, double sign) {
+    const Rank& rank = context.job.ranks[r];
+    ForEachKernel(context, rank, [&](uint32_t, const Task& task) {
+      const double of = usual[task.kind].mean > 0 ? usual[task.kind].mean : sums[r].Of(task.kind).mean();
+      difference[context.StepOf(rank, task.step) - context.first] += sign * of;
+    });
+  };
+  add(more, 1);
+  add(less, -1);
+  double all = 0;
+  for (const UsualClass& one : usual) all += one.count * one.mean;
+  const double error = Spread(difference) / std::sqrt(static_cast<double>(difference.size()));
+  const double least =
+      context.Get("general.effect_percent") / 100 * all / static_cast<double>(context.steps());
+  return Median(std::move(difference)) > std::max(least, context.Get("general.effect_se") * error);
+}
+
+}  // namespace
+
 // More kernels than others of the role, or other shapes of the same types.
 void FindExtraWork(const Context& context, Found& found) {
   const Job& job = context.job;
@@ -299,8 +344,10 @@ void FindExtraWork(const Context& context, Found& found) {
   std::map<std::vector<uint32_t>, bool> done;
   for (size_t i = 0; i < job.ranks.size(); ++i) {
     const std::vector<uint32_t>& peers = context.peers[i];
-    if (peers.size() < 3 || !done.try_emplace(peers, true).second) continue;
-    const std::vector<UsualClass> usual = UsualOf(context, sums, peers);
+    if (peers.size() < 2 || !done.try_emplace(peers, true).second) continue;
+    const bool are_two = peers.size() == 2;
+    const std::vector<UsualClass> usual =
+        are_two ? UsualOfTwo(context, sums[peers[0]], sums[peers[1]]) : UsualOf(context, sums, peers);
     // Of each rank: time of classes that few others have, and of more calls than others make.
     double usual_total = 0;
     for (const UsualClass& one : usual) usual_total += one.count * one.mean;
@@ -319,19 +366,18 @@ void FindExtraWork(const Context& context, Found& found) {
     };
     if (2 * static_cast<size_t>(std::ranges::count_if(extra, has_more)) > extra.size())
       reference = Median(extra);
+    std::vector<Late> all;
     for (size_t p = 0; p < peers.size(); ++p) {
       const double more = extra[p] / reference - 1;
       if (more < context.Get("general.effect_percent") / 100) continue;
       const uint32_t r = peers[p];
-      const Rank& rank = job.ranks[r];
-      Finding finding;
-      finding.id = "rank.late";
-      finding.key = "rank.late/" + std::to_string(rank.number) + "/work";
-      finding.title =
-          RankName(rank) + " is late: it has " + PercentOf(more) + " more work than ranks like it";
-      finding.where = WhereOf(rank);
-      finding.steps = AllSteps(context);
-      finding.causes = {{"rank.work", 1}};
+      if (are_two && !IsClearOfTwo(context, sums, usual, r, peers[1 - p])) continue;
+      Late late =
+          LateRank(context, r, "work", "rank.work", more,
+                   "it has " + PercentOf(more) + " more work than " +
+                       (are_two ? "rank " + std::to_string(job.ranks[peers[1 - p]].number) : "ranks like it"),
+                   AllSteps(context));
+      Finding& finding = late.finding;
       Table table{
           "kernels that others do not have", {"type", "shapes", "count", "usual_count", "mean_us"}, {}};
       std::vector<std::pair<double, uint32_t>> order;
@@ -349,6 +395,8 @@ void FindExtraWork(const Context& context, Found& found) {
       finding.evidence.push_back(std::move(table));
       finding.advice = {"balance what the ranks are given: tokens, experts or layers"};
       finding.factors = {Occurrences(context.steps())};
+      if (are_two)
+        finding.factors.push_back({"peers", 0.6, "of two ranks nobody can say which one has what it should"});
       finding.without = [r, parts = UsualParts(sums[r], usual), &context](const Replay& replay,
                                                                           Lengths& lengths) {
         Lengths::OfRank& of = replay.Touch(lengths, r);
@@ -359,8 +407,9 @@ void FindExtraWork(const Context& context, Found& found) {
             of.task[i] = std::llround(static_cast<double>(of.task[i]) * part->second);
         });
       };
-      found.findings.push_back(std::move(finding));
+      all.push_back(std::move(late));
     }
+    TellLate(context, peers.size(), std::move(all), found.findings);
   }
 }
 

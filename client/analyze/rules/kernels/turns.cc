@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,7 +15,7 @@
 namespace profd::analyze {
 namespace {
 
-constexpr size_t kFewRanks = 3, kFewSteps = 5;
+constexpr size_t kFewRanks = 3, kFewSteps = 5, kFewChanges = 3;
 constexpr size_t kMostRows = 50;
 
 using ByStep = std::vector<std::vector<double>>;  // by peer and step
@@ -64,6 +65,21 @@ double UnevennessOf(const ByStep& work, double threshold) {
 
 }  // namespace
 
+namespace {
+
+// How often another one of them is late than was the last time.
+size_t ChangesOf(const std::vector<Late>& all, const std::vector<size_t>& turns) {
+  std::map<uint32_t, size_t> who;  // by step; of several any
+  for (const size_t i : turns) {
+    for (const uint32_t step : all[i].finding.steps) who[step] = i;
+  }
+  size_t changes = 0, last = turns.front();
+  for (const auto& [step, i] : who) changes += std::exchange(last, i) != i ? 1 : 0;
+  return changes;
+}
+
+}  // namespace
+
 void JoinTurns(const Context& context, std::vector<Late>& all, std::vector<Finding>& findings) {
   constexpr double kMostHits =
       1.25;  // of the steps in which one of them is late: else they are late together
@@ -72,13 +88,15 @@ void JoinTurns(const Context& context, std::vector<Late>& all, std::vector<Findi
   size_t hits = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     const Finding& finding = all[i].finding;
-    if (finding.causes.size() != 1 || 2 * finding.steps.size() > context.steps()) continue;
+    // Of two who change with each step one has half of them, and one or two more.
+    if (finding.causes.size() != 1 || 5 * finding.steps.size() > 3 * context.steps()) continue;
     turns.push_back(i);
     hits += finding.steps.size();
     steps.insert(finding.steps.begin(), finding.steps.end());
   }
-  if (turns.size() < kFewRanks || static_cast<double>(hits) > kMostHits * static_cast<double>(steps.size()))
-    return;
+  if (turns.size() < 2 || static_cast<double>(hits) > kMostHits * static_cast<double>(steps.size())) return;
+  // Two that are late at one time each are two faults.
+  if (turns.size() < kFewRanks && ChangesOf(all, turns) < kFewChanges) return;
   Finding joint;
   joint.id = "rank.late";
   joint.key = "rank.late/in-turn";
@@ -121,12 +139,15 @@ bool FindUneven(const Context& context, const std::vector<uint32_t>& peers, bool
   TakeExplained(context, peers, work);
   if (UnevennessOf(work, threshold) < threshold) return false;
   std::vector<double> means, longest;
+  std::set<ptrdiff_t> slowest;
   for (size_t i = 0; i < context.steps(); ++i) {
     std::vector<double> of_step;
     for (const auto& of : work) of_step.push_back(of[i]);
     means.push_back(Mean(of_step));
     if (means.back() > 0) longest.push_back(Quantile(of_step, 1) / means.back() - 1);
+    slowest.insert(std::ranges::max_element(of_step) - of_step.begin());
   }
+  if (slowest.size() < kFewRanks) return false;  // always the same ones
   Finding finding;
   finding.id = "rank.late";
   finding.key = "rank.late/uneven";

@@ -31,7 +31,17 @@ std::string_view RestOf(const Words& words) {
   return text;
 }
 
-ProfileFrame Named(TextId function, TextId module) { return {function, module, function, 0, false}; }
+ProfileFrame Named(TextId function, TextId module) { return {function, module, function, 0, false, false}; }
+
+// Python's library is in lib/python3.N, and what is installed below it; modules that it has in itself are
+// <frozen …>.
+bool IsInstalled(std::string_view path) {
+  for (const std::string_view folder :
+       {"/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3."}) {
+    if (path.find(folder) != path.npos) return true;
+  }
+  return path.starts_with("<frozen ");
+}
 
 }  // namespace
 
@@ -81,8 +91,9 @@ bool ProfileNames::TakePython(uint32_t number, std::string_view rest) {
   const std::string_view name_and_file = RestOf(words);
   const size_t tab = name_and_file.find('\t');
   if (!line || tab == std::string_view::npos) return false;
-  const std::string_view file = BaseName(name_and_file.substr(tab + 1));
-  python_[number] = {std::string(name_and_file.substr(0, tab)), texts_.Intern(file), *line};
+  const std::string_view path = name_and_file.substr(tab + 1);
+  python_[number] = {std::string(name_and_file.substr(0, tab)), texts_.Intern(BaseName(path)), *line,
+                     IsInstalled(path)};
   return true;
 }
 
@@ -128,6 +139,7 @@ ProfileFrame ProfileNames::PythonFrame(const Python& python, uint32_t line) {
   };
   ProfileFrame frame = Named(shown(python.line), python.file);
   frame.line = line;
+  frame.installed = python.installed;
   if (line != 0) frame.place = shown(line);
   return frame;
 }
@@ -137,7 +149,7 @@ ProfileFrame ProfileNames::FrameOf(const CpuFrame& frame, int64_t pid) {
     case CpuFrame::What::kKernel: {
       const auto known = functions_.find(frame.number);
       const TextId name = known == functions_.end() ? texts_.Intern("[kernel]") : known->second;
-      return {name, texts_.Intern("[kernel]"), name, 0, true};
+      return {name, texts_.Intern("[kernel]"), name, 0, true, false};
     }
     case CpuFrame::What::kPython: {
       const auto known = python_.find(frame.number);

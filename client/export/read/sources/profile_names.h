@@ -44,6 +44,7 @@ class ProfileNames {
     std::string name;  // "work", in train.py, begins at 12: "work (train.py:12)"
     format::TextId file = 0;
     uint32_t line = 0;
+    bool installed = false;
   };
   struct Module {
     FileIdentity identity;

@@ -1,4 +1,4 @@
-// Which collectives of different ranks are one and the same, and how far apart the clocks of ranks are.
+// Which collectives of different ranks are one and the same.
 #pragma once
 
 #include <string>
@@ -37,25 +37,6 @@ bool IsReceive(std::string_view type);
 // ranks that have another count in a step what has the same type and size, as far as that leaves no choice.
 // Writes Collective::match.
 Matches MatchCollectives(Job& job);
-
-// Brings the clocks of nodes together: the ends of symmetric collectives are common, and those of messages
-// where nothing else connects nodes. Moves every time of the job. Bound: how far apart two nodes may still
-// be.
-struct Clocks {
-  Ns bound = 0;
-  bool from_data = false;  // false: one node, or nothing to compare
-  // By rank: how far its clock was ahead. Empty: nobody's was moved.
-  struct Line {
-    double offset = 0, slope = 0;
-    Ns pivot = 0;
-    Ns Moved(Ns time) const;
-  };
-  std::vector<Line> lines;
-
-  // A time of the clock of that rank's node on the clock of the job.
-  Ns Moved(size_t rank, Ns time) const { return lines.empty() ? time : lines[rank].Moved(time); }
-};
-Clocks AlignClocks(Job& job, const Matches& matches);
 
 // Of collectives that end on all ranks at once: an end long after that of all others is torn, and cut.
 void CutEnds(Job& job, const Matches& matches);
