@@ -116,8 +116,9 @@ constexpr Option kOptions[] = {
      .needs = "output",
      .becomes = Becomes::kResults,
      .standing = Standing::kDifferent,
-     .because = "writes JSON and database at once, whatever type and rule say; of collectives that profd "
-                "recorded all of the time is transit"},
+     .because =
+         "writes JSON and database at once, whatever type and rule say; of collectives whose parts are "
+         "not recorded, all of the time is transit"},
     {.name = "rule",
      .rows = "F-097",
      .about = "what is analysed",
@@ -126,8 +127,9 @@ constexpr Option kOptions[] = {
      .needs = "analyze=on output",
      .becomes = Becomes::kResults,
      .standing = Standing::kDifferent,
-     .because = "writes JSON and database at once, whatever type and rule say; of collectives that profd "
-                "recorded all of the time is transit"},
+     .because =
+         "writes JSON and database at once, whatever type and rule say; of collectives whose parts are "
+         "not recorded, all of the time is transit"},
 };
 
 }  // namespace

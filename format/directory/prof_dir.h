@@ -95,6 +95,7 @@ struct SampleSettings {
   std::string npu_events;     // "HA:0xf6,0xfb;SMMU:0x2"
   uint32_t instr_cycles = 0;  // 0: not collected
   uint32_t host_disk_hz = 0;
+  bool host_alone = false;  // there are no devices beside it
   pid_t target_pid = 0;
   pid_t collector_pid = 0;
   // Of a program: its calls or its tasks are collected.

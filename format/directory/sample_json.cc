@@ -186,6 +186,9 @@ void SetCores(const SampleSettings& settings, ordered_json& json) {
     json["ai_core_profiling_mode"] = ai_core_tasks ? kTaskBased : kSampleBased;
     json["ai_core_profiling_events"] = settings.aicore_events;
     json["ai_core_metrics"] = settings.aicore_metrics;
+  } else if (settings.host_alone) {
+    // As the vendor's: else its parser takes the way on which a directory without devices is an error.
+    json["ai_core_profiling_mode"] = kSampleBased;
   }
   if (vector_tasks || Taken(settings, Kind::kAiVector)) {
     json["aiv_profiling_mode"] = vector_tasks ? kTaskBased : kSampleBased;

@@ -110,7 +110,7 @@ def same_counters(test, trace, events):
         args = {name: value for name, value in event["args"].items() if not name.endswith(" ID")}
         for name, value in args.items():
             # Dies and units of one moment are one event, whose arguments tell them apart.
-            alone = len(args) == 1 and processes[event["pid"]] not in ("SIO", "Acc PMU")
+            alone = len(args) == 1 and processes[event["pid"]] not in ("SIO", "Acc PMU") and not name.startswith("die ")
             leaf = event["name"] if alone else f"{event['name']} {name}"
             path = (root, processes[event["pid"]], leaf)
             expected.setdefault(path, []).append((stamp_ns(event["ts"]), value))

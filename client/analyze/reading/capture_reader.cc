@@ -10,6 +10,7 @@
 #include "client/analyze/reading/host_stacks.h"
 #include "client/analyze/reading/metadata.h"
 #include "client/export/read/capture.h"
+#include "client/export/read/missing.h"
 #include "client/export/read/ranks.h"
 #include "client/export/read/sources/pipeline.h"
 #include "client/export/views/device/core_metrics.h"
@@ -391,6 +392,7 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
   if (capture.manifest) {
     for (const std::string& reason : capture.manifest->degraded)
       builder.Note("degraded while it was recorded: " + reason, false);
+    for (const std::string& line : client::SilentKinds(*capture.manifest)) builder.Note(line, false);
   }
   std::string node;
   for (const client::Side& side : capture.sides) {

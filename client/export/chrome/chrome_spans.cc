@@ -211,8 +211,13 @@ void ChromeOutput::AppendArgs(std::string& to, const format::SpanBatch& batch, c
       break;
     case SpanKind::kApi:
       AppendField(to, "\"Thread Id\":", span.tid);
-      to += ",\"Mode\":";
-      to += Text(batch, span.name);
+      // Calls of AscendCL have it among their arguments.
+      if (std::ranges::none_of(batch.ArgsOf(span), [&](const format::SpanArg& arg) {
+            return Text(batch, arg.key) == "\"Mode\"";
+          })) {
+        to += ",\"Mode\":";
+        to += Text(batch, span.name);
+      }
       to += ",\"level\":";
       to += Text(batch, span.category);
       AppendField(to, ",\"connection_id\":", span.connection);

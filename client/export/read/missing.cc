@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "format/directory/silent.h"
+
 namespace profd::client {
 
 namespace {
@@ -46,8 +48,21 @@ std::vector<std::string> NamesOf(std::string_view list) {
 
 }  // namespace
 
+std::vector<std::string> SilentKinds(const format::Manifest& manifest) {
+  std::vector<std::string> lines;
+  for (const format::ManifestKind& kind : manifest.kinds) {
+    if (kind.reason.find(format::kFellSilent) != kind.reason.npos)
+      lines.push_back("kind " + kind.kind + ": " + kind.reason);
+  }
+  return lines;
+}
+
 void ReportMissingKinds(const Capture& capture, const Wanted& wanted, Report& report) {
-  if (!capture.manifest || capture.manifest->state != "sealed") return;
+  if (!capture.manifest) return;
+  if (wanted.Kind(std::string(kKernels))) {
+    for (const std::string& line : SilentKinds(*capture.manifest)) report.Note(line);
+  }
+  if (capture.manifest->state != "sealed") return;
   const auto named = capture.manifest->settings.find("collect");
   if (named == capture.manifest->settings.end()) return;
   std::map<std::string, Asked> asked;

@@ -15,8 +15,11 @@ namespace profd::client {
 // second, tasks are not missing.
 inline constexpr std::string_view kTasks = "task", kKernels = "agent-kernel", kAiCpu = "aicpu";
 
-// Into the report, of those that are wanted: what was refused, was not ready in time, or has a rate and gave
-// nothing.
+// "kind agent-kernel: no kernel for 8 s …": of which the recording noticed that they stopped coming.
+std::vector<std::string> SilentKinds(const format::Manifest& manifest);
+
+// Into the report, of those that are wanted: what was refused, was not ready in time, has a rate and gave
+// nothing, or fell silent.
 void ReportMissingKinds(const Capture& capture, const Wanted& wanted, Report& report);
 
 }  // namespace profd::client

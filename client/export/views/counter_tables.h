@@ -30,7 +30,7 @@ struct CounterEvent {
   std::string_view name;
   std::vector<CounterArg> args;
   uint32_t thread = 0;
-  std::string_view when = {};    // "key=number": only rows with that key
+  std::string_view when = {};    // "key=number", "key!=number": only rows with that key, or another
   uint8_t vendor_copies = 1;     // how often the vendor writes it
   bool copies_of_older = false;  // only its older exporter does
   uint8_t vendor_ends = 0;       // how often more the first and the last

@@ -43,8 +43,9 @@ bool Bind(const CounterArg& arg, const format::Series& series, BoundArg& bound) 
 bool Applies(std::string_view when, const format::Series& series, std::span<const int64_t> keys) {
   if (when.empty()) return true;
   const size_t equals = when.find('=');
-  const int key = KeyOf(series, when.substr(0, equals));
-  return key >= 0 && std::to_string(keys[static_cast<size_t>(key)]) == when.substr(equals + 1);
+  const bool other = equals > 0 && when[equals - 1] == '!';
+  const int key = KeyOf(series, when.substr(0, other ? equals - 1 : equals));
+  return key >= 0 && (std::to_string(keys[static_cast<size_t>(key)]) == when.substr(equals + 1)) != other;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/join.h"
 #include "client/export/inventory.h"
+#include "client/export/read/missing.h"
 #include "client/export/views/db_tables.h"
 #include "client/show/json.h"
 #include "client/show/render.h"
@@ -139,6 +140,7 @@ std::string Versions(const format::Manifest& manifest) {
   if (const auto note = manifest.settings.find("versions_note"); note != manifest.settings.end())
     text += OneLine("warning: " + note->second) + "\n";
   for (const std::string& reason : manifest.degraded) text += OneLine("degraded: " + reason) + "\n";
+  for (const std::string& line : SilentKinds(manifest)) text += OneLine(line) + "\n";
   return text;
 }
 

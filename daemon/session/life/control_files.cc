@@ -108,6 +108,7 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
 // counted (ConfigMgr.is_ai_core_sample_based of the host's path). QoS names are each device's own.
 format::SampleSettings HostSettings(const ControlInput& input, const driver::DeviceFacts* first_device) {
   format::SampleSettings settings = CommonSettings(input);
+  settings.host_alone = first_device == nullptr;
   if (first_device != nullptr) NoteDevice(input, *first_device, settings);
   std::erase(settings.kinds, NameOf(Kind::kQos));
   std::erase(settings.absent, NameOf(Kind::kQos));

@@ -26,6 +26,15 @@ std::string_view CannLevelName(uint16_t level) {
   return "";
 }
 
+// The upper half of the type (Ascend/msprof, csrc/domain/services/persistence/host/number_mapping.cpp).
+std::string AclApiTag(uint32_t type) {
+  constexpr std::string_view kNames[] = {"",           "ACL_OP",   "ACL_MODEL",   "ACL_RTS",
+                                         "ACL_OTHERS", "ACL_NN",   "ACL_ASCENDC", "HOST_HCCL",
+                                         "",           "ACL_DVPP", "ACL_GRAPH",   "ACL_ATB"};
+  const uint32_t tag = type >> 16;
+  return tag < std::size(kNames) && !kNames[tag].empty() ? std::string(kNames[tag]) : std::to_string(tag);
+}
+
 std::string_view GeTaskTypeName(uint32_t type) {
   constexpr std::string_view kNames[] = {"AI_CORE", "AI_CPU",        "AI_VECTOR_CORE", "WRITE_BACK",
                                          "MIX_AIC", "MIX_AIV",       "FFTS_PLUS",      "DSA_SQE",

@@ -14,6 +14,8 @@ namespace profd::format {
 
 // "node", "runtime", …; "" for a level nobody has described.
 std::string_view CannLevelName(uint16_t level);
+// "ACL_NN", … of the type of a call at level acl; the number itself when nobody has described it.
+std::string AclApiTag(uint32_t type);
 // "AI_CORE", … of CannNodeInfo::task_type.
 std::string_view GeTaskTypeName(uint32_t type);
 // "FRACTAL_NZ", "NCHW:16" (with a sub format), "FLOAT16" of CannTensor; "UNDEFINED" of a number without a

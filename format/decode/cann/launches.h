@@ -119,7 +119,12 @@ class Launches {
       span.name = CallType(call);
       span.category = Level(call.level);
       span.flow = call.launches ? Flow::kBegins : Flow::kNone;
-      spans.AddArg(Key(id_key_, "id"), ArgType::kU64, call.request);
+      if (call.Is(CannLevel::kAcl)) {
+        spans.AddArg(Key(mode_key_, "Mode"), ArgType::kText, texts_.Intern(AclApiTag(call.type)));
+        spans.AddArg(Key(id_key_, "id"), ArgType::kText, span.name);
+      } else {
+        spans.AddArg(Key(id_key_, "id"), ArgType::kU64, call.request);
+      }
       spans.AddArg(Key(item_key_, "item_id"), ArgType::kText, call.item_text);
     }
     calls_.clear();
@@ -247,7 +252,7 @@ class Launches {
   const Captures& captures_;
   const bool names_only_;
   std::map<uint32_t, int64_t> pids_;
-  TextId id_key_ = 0, item_key_ = 0;
+  TextId id_key_ = 0, item_key_ = 0, mode_key_ = 0;
   // A name that was looked up last: it is nearly always asked again.
   struct Memo {
     uint64_t number = 0;

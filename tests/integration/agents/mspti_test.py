@@ -224,6 +224,9 @@ class MsptiTest(harness.ProfdTest):
         kernel = self.kind(sealed, "agent-kernel", f"pid:{cann.pid}")
         self.assertEqual(kernel["records"], 20, sealed)
         self.assertRegex(kernel["reason"], r"no kernel for \d+ s while calls went on")
+        for verb in ("query", "export", "analyze"):
+            result = daemon.ctl(verb, sealed["directory"])
+            self.assertRegex(result.out + result.err, r"kind agent-kernel: (.*; )?no kernel for \d+ s while calls went on", verb)
 
     def test_start_and_stop_while_it_works(self):
         daemon = self.profd()

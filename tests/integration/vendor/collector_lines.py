@@ -238,11 +238,11 @@ class Line:
             demand(stars[10] == (self.says("task-block") == "off"), stars)
             stars[10] = int(self.says("task-block") == "on")
 
-    def sample(self, side, theirs, ours):
-        """What profd's sample.json of a side is to say where the vendor's says `theirs`."""
+    def sample(self, side, theirs, ours, alone=False):
+        """What profd's sample.json of a side is to say where the vendor's says `theirs`; `alone`: without devices."""
         expected = dict(theirs)
         if theirs["ai_core_profiling"] != "on":
-            expected.update(dict.fromkeys(OF_CORES, ""))
+            expected.update(dict.fromkeys(OF_CORES, ""), **({"ai_core_profiling_mode": "sample-based"} if alone else {}))
         elif not self.program and self.says("aic-mode") == "task-based":
             expected.update(ai_core_profiling_mode="task-based", aiv_profiling_mode="task-based")
         for key in ("npuEvents", "l2CacheTaskProfilingEvents", "ai_core_metrics", "aiv_metrics"):

@@ -274,6 +274,17 @@ class VendorParserTest(harness.ProfdTest):
                 daemon.close()
 
     @needs_parser
+    def test_a_host_without_devices(self):
+        """Its library has errors of such a directory, unless the host's sample.json says that cores are sampled."""
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        session = daemon.begin("--pid", self.workload().pid, "--collect", HOST)
+        daemon.let_run(session, 1)
+        directory = daemon.end(session["session"])["directory"]
+        for words in COMMANDS[:3]:
+            self.parse(directory, *words)
+        self.assertIn("host_mem_usage", self.outputs(directory))
+
+    @needs_parser
     def test_a_parent_of_directories(self):
         """The vendor's export takes a folder of PROF directories, too."""
         daemon = self.profd(sim="devices: 1\nchip: 310P\n")

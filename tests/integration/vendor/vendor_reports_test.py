@@ -4,6 +4,7 @@ the same rows. Needs a checkout of it (tests/support/vendor_tools.py), of collec
 import collections
 import contextlib
 import csv
+import json
 import shutil
 import sqlite3
 import unittest
@@ -122,6 +123,14 @@ class VendorReportsTest(ReportingTest):
                 ours, other = map(operators, tables)
                 self.assertGreater(sum(other.values()), 3000)
                 self.assertEqual((ours - other, other - ours), (collections.Counter(), collections.Counter()))
+
+                def modes(directory):
+                    """What AscendCL's calls say of themselves in the timeline."""
+                    return {(event["name"], event["args"]["Mode"], event["args"]["id"])
+                            for path in directory.glob(f"{OUTPUT}/msprof_*.json")
+                            for event in json.loads(path.read_text(encoding="utf-8")) if event["name"].startswith("AscendCL@")}
+
+                self.assertEqual(modes(self.directory), modes(theirs))
 
                 def calls(rows):
                     """But of the communication library, whose calls it names after what they do."""

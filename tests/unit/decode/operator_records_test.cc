@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "format/decode/cann/cann_names.h"
 #include "format/decode/cann/model_calls.h"
 #include "tests/unit/decode/collector.h"
 
@@ -14,6 +15,13 @@ CannApiRecord Call(uint32_t thread, uint64_t begin, uint64_t end, uint64_t model
 }
 
 CannHead Head(uint64_t stamp, uint32_t thread = 1) { return {kCannMagic, 15000, 9, thread, 232, stamp}; }
+
+TEST(CannNames, WhatACallOfAscendClIs) {
+  EXPECT_EQ(AclApiTag(0x050001), "ACL_NN");
+  EXPECT_EQ(AclApiTag(0x070001), "HOST_HCCL");
+  EXPECT_EQ(AclApiTag(0x080001), "8");
+  EXPECT_EQ(AclApiTag(0xffff0000), "65535");
+}
 
 TEST(ModelCalls, TheCallAroundAMomentOfAThread) {
   ModelCalls calls;

@@ -95,6 +95,29 @@ TEST_F(Chrome, DiesAndUnitsOfOneMomentAreOneEvent) {
   EXPECT_EQ(write()["write_ost"], std::vector<json>(2, json{{"value", 7 << 20}}));
 }
 
+// The vendor's csrc/application/timeline/qos_assembler.cpp: a 950's dies are arguments, other chips have
+// none.
+TEST_F(Chrome, QosOfA950ByDie) {
+  AddDevice(1, format::Chip::k950);
+  Open();
+  const format::Series* series = format::FindSeries("qos");
+  format::RowBatch batch{series, 0, {facts_.start_ns}, {0, -1}, {3 << 20}};
+  output_->Rows(batch);
+  batch.device = 1;
+  batch.wall_ns = {facts_.start_ns, facts_.start_ns};
+  batch.keys = {0, 0, 0, 1};
+  batch.values = {4 << 20, 5 << 20};
+  output_->Rows(batch);
+  json args = json::array();
+  for (const json& event : Finish()) {
+    if (event["ph"] == "C") {
+      EXPECT_EQ(event["name"], "QoS 0");
+      args.push_back(event["args"]);
+    }
+  }
+  EXPECT_EQ(args, (json{{{"value", 3}}, {{"die 0", 4}, {"die 1", 5}}}));
+}
+
 TEST_F(Chrome, NothingIsAnEmptyArray) {
   Open();
   EXPECT_EQ(Finish(), json::array());

@@ -38,6 +38,17 @@ double Value(const format::SideFacts& side, CoreMode mode, const std::string& na
 
 using enum format::Chip;
 
+// viewer/calculate_rts_data.py: raw counts, whatever figures could be made of them.
+TEST(CoreMetrics, EventsByNumberAreWhatWasCounted) {
+  format::SideFacts side = Device(k910B, {0x8, 0xa, 0x3a});
+  side.aic_metrics = side.aiv_metrics = "Custom:0x8,0xa,0x3a";
+  for (const CoreMode mode : {CoreMode::kByTask, CoreMode::kSampled}) {
+    for (const bool vector : {false, true})
+      EXPECT_EQ(NamesOf(side, vector, mode), (Names{"r8", "ra", "r3a"}));
+    EXPECT_DOUBLE_EQ(Value(side, mode, "ra", {1, 925344, 3}), 925344);
+  }
+}
+
 TEST(CoreMetrics, EachKindOfCoreShowsWhatItIsForInTablesOfTasks) {
   const format::SideFacts pipes = Device(k910B, {0x416, 0x417, 0x9, 0x302, 0xc, 0x303, 0x54, 0x55});
   EXPECT_EQ(

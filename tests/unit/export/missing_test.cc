@@ -52,6 +52,18 @@ TEST_F(MissingTest, WhatLiesInAnotherKindsFileIsThere) {
   EXPECT_THAT(Missing(), IsEmpty());
 }
 
+TEST_F(MissingTest, AStreamThatFellSilentIsTold) {
+  manifest().settings["collect"] = "agent-kernel";
+  Kind("agent-kernel", "pid:7", "started", 4,
+       "no kernel for 8 s while calls went on: MSPTI of process 7 may have fallen silent");
+  Stream("agent-kernel", "pid:7", "lane", 4);
+  EXPECT_THAT(Missing(), IsEmpty());
+  Report report;
+  ReportMissingKinds(capture_, {}, report);
+  ASSERT_THAT(report.notes(), SizeIs(1));
+  EXPECT_THAT(report.notes()[0], HasSubstr("kind agent-kernel: no kernel for 8 s"));
+}
+
 TEST_F(MissingTest, AnEmptyFileOfBothHasNeither) {
   Kind("aicore", "device:0", "failed", 0, "the driver has not answered");
   Kind("aivector", "device:0", "failed", 0, "the driver has not answered");

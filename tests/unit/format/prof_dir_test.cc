@@ -478,6 +478,12 @@ TEST_F(ControlFiles, SampleJsonOfTheHost) {
   EXPECT_EQ(sample["storageLimit"], "");
   // The parser asks this side how the cores of the devices are counted.
   EXPECT_EQ(sample["ai_core_profiling_mode"], "sample-based");
+  // Of a host without devices it must have a mode, too
+  // (domain/data_process/ai_task/fusion_task_processor.cpp).
+  settings.kinds = {"host-mem"};
+  EXPECT_EQ(json::parse(SampleJson(settings, -1))["ai_core_profiling_mode"], "");
+  settings.host_alone = true;
+  EXPECT_EQ(json::parse(SampleJson(settings, -1))["ai_core_profiling_mode"], "sample-based");
   EXPECT_EQ(sample["ai_core_profiling_events"], "0x8");
 }
 

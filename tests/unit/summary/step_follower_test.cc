@@ -21,7 +21,7 @@ class StepFollowerTest : public testing::Test {
     log_.step = step;
   }
   StepFollower::Look At(double s) { return follower_.Take(log_, Raw(s), Wall(s), numbers_); }
-  static uint64_t Raw(double s) { return 1000 * kSecond + static_cast<uint64_t>(s * 1e9); }
+  static uint64_t Raw(double s) { return static_cast<uint64_t>((1000 + s) * 1e9); }
   static uint64_t Wall(double s) { return kWall + static_cast<uint64_t>(s * 1e9); }
 
   agent::StepLog log_;

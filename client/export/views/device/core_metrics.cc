@@ -303,6 +303,16 @@ std::vector<CoreMetric> CoreMetricsOf(const format::SideFacts& side, bool vector
   const auto has = [&](uint32_t event) { return event == 0 || place(event) < events.size(); };
   std::vector<bool> used(events.size());
   std::vector<CoreMetric> metrics;
+  if ((vector ? side.aiv_metrics : side.aic_metrics).starts_with("Custom")) {
+    for (size_t i = 0; i < events.size(); ++i) {
+      CoreMetric metric;
+      metric.name = "r" + HexText(events[i]).substr(2);
+      metric.what = CoreMetric::What::kSum;
+      metric.plus = {{i}};
+      metrics.push_back(std::move(metric));
+    }
+    return metrics;
+  }
   for (const Figure& figure : kFigures) {
     if ((figure.where.how & (mode == CoreMode::kByTask ? Where::kInTasks : Where::kInSamples)) == 0 ||
         !figure.where.chips.Has(side.chip) || (figure.without != 0 && has(figure.without)) ||

@@ -55,7 +55,7 @@ double CoreBusyUs(const format::TaskCounters::Core& core, const format::SideFact
 enum class CoreMode : uint8_t { kSampled, kByTask };
 // Of the AI cores or vector cores of a device, in the vendor's order; where tables have one set of columns
 // for both, all of these (is_of_core). Counters that no figure is made of are there by their number, as parts
-// of the cycles.
+// of the cycles. What was asked for by number (`Custom:0x8`) is `r8`, as it was counted.
 std::vector<CoreMetric> CoreMetricsOf(const format::SideFacts& side, bool vector, CoreMode mode);
 
 }  // namespace profd::client

@@ -8,6 +8,7 @@
 
 #include "base/join.h"
 #include "daemon/session/life/recordings/recordings.h"
+#include "format/directory/silent.h"
 
 namespace profd::session {
 
@@ -102,7 +103,7 @@ void Recordings::AddCounts(uint32_t trace, std::vector<KindState>& kinds) const 
     if (silent == 0 || kinds[kernels].verdict != Verdict::kStarted) continue;
     base::AddTo(kinds[kernels].reason,
                 "no kernel for " + std::to_string(silent) + " s while calls went on: MSPTI of process " +
-                    std::to_string(part->manifest.pid) + " may have fallen silent",
+                    std::to_string(part->manifest.pid) + " " + std::string(format::kFellSilent),
                 "; ");
   }
   for (const auto& [index, of] : losses) AddReasons(kinds[index].reason, of);
