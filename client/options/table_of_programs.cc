@@ -181,8 +181,9 @@ constexpr Option kOptions[] = {
      .becomes = Becomes::kKinds,
      .what = "agent-memory",
      .standing = Standing::kDifferent,
-     .because =
-         "allocations and copies of the process (MSPTI, preloaded from ASCEND_HOME_PATH), not by operator"},
+     .because = "allocations and copies of the process (MSPTI, preloaded from ASCEND_HOME_PATH), not by "
+                "operator. The log gives way to MSPTI's kernels then. profctl export joins the counters of "
+                "the cores with them; the vendor's parser prints 'contextPmu has no matched log' for each"},
     {.name = "aicore-shape",
      .rows = "F-031",
      .about = "shapes of operators",
