@@ -320,6 +320,7 @@ class Daemon {
 base::Status CheckSettings(const config::Config& config, std::vector<std::string>* warnings) {
   PROFD_RETURN_IF_ERROR(base::CheckLogLevel(config.log.level));
   PROFD_RETURN_IF_ERROR(live::CheckSettings(config));
+  PROFD_RETURN_IF_ERROR(summary::CheckSettings(config.summary));
   return rpc::CheckSettings(config, warnings);
 }
 

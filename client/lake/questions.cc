@@ -5,11 +5,12 @@ namespace {
 
 constexpr Question kQuestions[] = {
     {"slow-ranks", "ranks whose own work is longest: the step less the time alone in collectives",
-     "SELECT rank, node, count(*) AS steps, round(avg(step_us - comm_exposed_us), 1) AS own_us, "
+     "SELECT rank, node, count(*) AS steps, round(avg(step_us - coalesce(comm_exposed_us, 0)), 1) AS own_us, "
      "round(avg(step_us), 1) AS step_us, round(avg(comm_exposed_us), 1) AS comm_exposed_us "
      "FROM steps WHERE open = 0 GROUP BY rank, node ORDER BY own_us DESC, rank LIMIT 10"},
     {"slow-steps", "steps that took longest, and the rank that took longest in each",
-     "SELECT step, max(step_us) AS step_us, arg_max(rank, step_us - comm_exposed_us) AS slowest_rank "
+     "SELECT step, max(step_us) AS step_us, arg_max(rank, step_us - coalesce(comm_exposed_us, 0)) AS "
+     "slowest_rank "
      "FROM steps WHERE open = 0 GROUP BY step ORDER BY 2 DESC, step LIMIT 10"},
     {"late-ranks", "ranks that others wait for in collectives, and how long",
      "SELECT last_arrival AS rank, sum(wait_ns) // 1000 AS waited_us, count(DISTINCT rank) AS waiting_ranks, "

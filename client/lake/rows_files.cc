@@ -113,12 +113,12 @@ Result<RowsFile> ParseRowsFile(const std::string& path, const std::string& text)
   const std::string head = text.substr(0, text.find('\n'));
   const size_t last = text.rfind(kLast);
   if (!head.starts_with(kHead) || last == text.npos || last < head.size())
-    return damaged("no whole file of rows");
+    return damaged("no whole file of rows: move it away; its rows are lost");
   const std::string end = text.substr(last + 1, text.find('\n', last + 1) - last - 1);
   const auto sequence = NumberIn(head, "sequence"), rows = NumberIn(end, "rows"),
              first_ns = NumberIn(end, "first_ns"), crc = NumberIn(end, "crc32c", 16);
   if (crc != base::Crc32c(text.data(), last + 1))
-    return damaged("damaged: its check sum is not that of its rows");
+    return damaged("damaged: its check sum is not that of its rows; move it away");
   file.table = WordIn(head, "table");
   file.node = WordIn(head, "node");
   file.instance = WordIn(head, "instance");
@@ -166,11 +166,12 @@ Result<Shipment> ShipmentOf(Engine& engine, const RowsFile& file, const client::
       }
     }
   }
+  // An open row and the one that closes it have one number: the closed one counts.
   const Status read = engine.Do(
-      "CREATE OR REPLACE TABLE " + std::string(kTable) + " AS SELECT " + select + " FROM read_csv(" +
-      Quoted(copy) +
+      "CREATE OR REPLACE TABLE " + std::string(kTable) + " AS SELECT DISTINCT ON (seq) " + select +
+      " FROM read_csv(" + Quoted(copy) +
       ", auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', columns = {" + types +
-      "})");
+      "}) ORDER BY seq, ver DESC");
   if (!read.ok()) return Status(Code::kDataLoss, client::OneLine(file.path) + ": " + read.message());
   return Shipment{.table = file.table,
                   .rows = kTable,

@@ -9,11 +9,11 @@ constexpr Column kCommon[] = {
     {"user", "VARCHAR", "account that made the recording; NULL where nobody says, as in all columns"},
     {"job", "VARCHAR", "label `job` or `job_id` of the recording, or what the vendor's collector calls it"},
     {"attempt", "BIGINT", "label `attempt`: which start of the job"},
-    {"rank", "BIGINT", "number of the rank"},
+    {"rank", "BIGINT", "number of the rank, or label `rank` of the program; NULL where it is no number"},
     {"node", "VARCHAR", "host name of the rank's node"},
-    {"instance", "VARCHAR", "hash of the recording's name"},
+    {"instance", "VARCHAR", "hash of the recording's name; of the summary, which start of profd"},
     {"seq", "BIGINT", "number of the row in this table and recording; (node, instance, seq) names a row"},
-    {"proc", "VARCHAR", "which process of the node; an export does not know"},
+    {"proc", "VARCHAR", "which process of the node, as the summary knows it"},
     {"device", "BIGINT", "number of the device"},
     {"t", "TIMESTAMP_NS",
      "begin of the step, window or recording, UTC; of a kernel outside of steps its own"},
@@ -21,7 +21,7 @@ constexpr Column kCommon[] = {
 };
 constexpr Column kSteps[] = {
     {"step", "BIGINT", "number of the step"},
-    {"open", "BIGINT", "1: the recording ended in it"},
+    {"open", "BIGINT", "1: it had not ended: the recording did, or it ran for 10 s (summary)"},
     {"step_us", "BIGINT", "length, µs"},
     {"compute_us", "BIGINT", "kernels run, µs"},
     {"comm_us", "BIGINT", "collectives run, µs"},

@@ -12,8 +12,12 @@ namespace profd::summary {
 
 namespace {
 
-constexpr auto kLookEvery = std::chrono::seconds(10);  // for what is due, shipped, or too much
-constexpr char kLossColumns[] = "\"seq\",\"t\",\"ver\",\"table\",\"rows\",\"from\",\"to\",\"why\"";
+constexpr auto kSealEvery = std::chrono::seconds(1);   // while something is written
+constexpr auto kLookEvery = std::chrono::seconds(10);  // for what is shipped, or too much
+constexpr size_t kMostLosses = 1000;                   // that wait; beyond it nobody is told whose they are
+constexpr char kNobodys[] = ",,,";
+constexpr char kLossColumns[] =
+    "\"user\",\"job\",\"attempt\",\"rank\",\"seq\",\"t\",\"ver\",\"table\",\"rows\",\"from\",\"to\",\"why\"";
 
 std::string Time(uint64_t wall_ns) { return wall_ns == 0 ? "" : std::to_string(wall_ns); }
 
@@ -35,7 +39,7 @@ Keeper::~Keeper() {
 void Keeper::Keep(RowsOf rows) {
   const std::lock_guard lock(mutex_);
   if (waiting_ + rows.text.size() > kMostWaiting) {
-    new_losses_.push_back({rows.table, "disk too slow", rows.rows, rows.first_ns, rows.last_ns});
+    new_losses_.push_back({rows.table, "disk too slow", {}, rows.rows, rows.first_ns, rows.last_ns});
   } else {
     waiting_ += rows.text.size();
     rows_.push_back(std::move(rows));
@@ -55,7 +59,7 @@ void Keeper::Run() {
     const bool has_files = folder_.writes();
     const auto is_wanted = [this] { return stopping_ || !rows_.empty() || !new_losses_.empty(); };
     if (has_files) {
-      changed_.wait_until(lock, next_look, is_wanted);
+      changed_.wait_for(lock, kSealEvery, is_wanted);
     } else {
       changed_.wait(lock, is_wanted);
     }
@@ -66,6 +70,7 @@ void Keeper::Run() {
     lock.unlock();
     for (const RowsOf& one : rows) Store(one);
     for (const Loss& loss : losses) Add(loss);
+    folder_.SealDue(base::WallNs());
     if (const auto now = std::chrono::steady_clock::now(); ends || now >= next_look) {
       Tidy();
       next_look = now + kLookEvery;
@@ -77,9 +82,11 @@ void Keeper::Run() {
 }
 
 void Keeper::Add(const Loss& loss) {
-  Loss& sum = losses_[{loss.table, loss.why}];
+  const std::string& whose = losses_.size() < kMostLosses ? loss.whose : "";
+  Loss& sum = losses_[{loss.table, loss.why, whose}];
   sum.table = loss.table;
   sum.why = loss.why;
+  sum.whose = whose;
   sum.rows += loss.rows;
   if (loss.first_ns != 0)
     sum.first_ns = sum.first_ns == 0 ? loss.first_ns : std::min(sum.first_ns, loss.first_ns);
@@ -92,7 +99,7 @@ void Keeper::Store(const RowsOf& rows) {
     is_failing_ = false;
     return;
   }
-  Add({rows.table, "not written", rows.rows, rows.first_ns, rows.last_ns});
+  Add({rows.table, "not written", {}, rows.rows, rows.first_ns, rows.last_ns});
   if (!std::exchange(is_failing_, true))
     base::LogWarn("summary: " + status.message() + "; rows are lost and counted until it works again");
 }
@@ -103,9 +110,9 @@ void Keeper::StoreLosses() {
     const Loss& loss = at->second;
     const uint64_t now_ns = base::WallNs();
     RowsOf row{"loss", kLossColumns, {}, 1, now_ns, now_ns};
-    row.text = std::to_string(loss_number_) + "," + std::to_string(now_ns) + ",1," + Quoted(loss.table) +
-               "," + std::to_string(loss.rows) + "," + Time(loss.first_ns) + "," + Time(loss.last_ns) + "," +
-               Quoted(loss.why) + "\n";
+    row.text = (loss.whose.empty() ? kNobodys : loss.whose) + "," + std::to_string(loss_number_) + "," +
+               std::to_string(now_ns) + ",1," + Quoted(loss.table) + "," + std::to_string(loss.rows) + "," +
+               Time(loss.first_ns) + "," + Time(loss.last_ns) + "," + Quoted(loss.why) + "\n";
     if (!folder_.Append(row, now_ns).ok()) return;
     ++loss_number_;
     at = losses_.erase(at);
@@ -113,8 +120,8 @@ void Keeper::StoreLosses() {
 }
 
 void Keeper::Tidy() {
-  for (const RowsFolder::Removed& removed : folder_.Tidy(base::WallNs()))
-    Add({removed.table, "folder full", removed.rows, removed.first_ns, removed.last_ns});
+  for (const RowsFolder::Removed& removed : folder_.Tidy())
+    Add({removed.table, "folder full", {}, removed.rows, removed.first_ns, removed.last_ns});
 }
 
 }  // namespace profd::summary

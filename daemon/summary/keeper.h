@@ -1,6 +1,7 @@
 // The thread "summary": takes rows to their folder.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -16,6 +17,7 @@ namespace profd::summary {
 // What is not there, and why. `why` is short and the same for all of a kind: "overwritten".
 struct Loss {
   std::string table, why;
+  std::string whose = {};  // the columns "user" to "rank" as rows have them; "" = not known
   uint64_t rows = 0, first_ns = 0, last_ns = 0;  // wall; 0 = not known
 };
 
@@ -40,10 +42,10 @@ class Keeper {
   void StoreLosses();
   void Tidy();
 
-  RowsFolder folder_;                                           // the thread's
-  std::map<std::pair<std::string, std::string>, Loss> losses_;  // the thread's; by table and why
-  uint64_t loss_number_ = 0;                                    // the thread's
-  bool is_failing_ = false;                                     // the thread's
+  RowsFolder folder_;                                  // the thread's
+  std::map<std::array<std::string, 3>, Loss> losses_;  // the thread's; by table, why and whose
+  uint64_t loss_number_ = 0;                           // the thread's
+  bool is_failing_ = false;                            // the thread's
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<RowsOf> rows_;      // under mutex_

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@ using base::Status;
 
 constexpr char kEnd[] = ".rows";
 constexpr uint64_t kMostRows = 250'000;  // of a file: who makes a table of it needs memory for them
+constexpr uint64_t kLeastFiles = 8;      // in a full folder: the oldest of so many goes
 constexpr mode_t kMode = 0640;           // the folder's group is who ships
 constexpr size_t kMostOfLastLine = 256;
 constexpr size_t kMostOfAcked = 1 << 20;
@@ -126,7 +128,13 @@ Result<RowsFolder> RowsFolder::Open(RowsOptions options) {
   struct stat found {};
   if (::fstat(folder.get(), &found) != 0 || !S_ISDIR(found.st_mode))
     return Status(Code::kInvalidArgument, base::OneLine(options.folder) + " is no folder: name one");
-  RowsFolder opened(std::move(options), std::move(folder));
+  base::UniqueFd listed(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!listed) return Status::FromErrno("open " + base::OneLine(options.folder));
+  if (::flock(listed.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Status(Code::kAlreadyExists,
+                  base::OneLine(options.folder) + " is used by another profd: name a folder for each");
+  }
+  RowsFolder opened(std::move(options), std::move(listed));
   for (const std::string& name : NamesIn(opened.folder_.get())) {
     if (name.starts_with('.')) PROFD_RETURN_IF_ERROR(opened.Recover(name));
   }
@@ -219,13 +227,17 @@ void RowsFolder::SealAll() {
   open_.clear();
 }
 
-std::vector<RowsFolder::Removed> RowsFolder::Tidy(uint64_t now_ns) {
+void RowsFolder::SealDue(uint64_t now_ns) {
   for (auto at = open_.begin(); at != open_.end();) {
     File& file = at->second;
     const bool is_due = file.rows > 0 && (file.rows >= kMostRows || now_ns < file.since_ns ||
+                                          file.bytes >= options_.keep_bytes / kLeastFiles ||
                                           now_ns - file.since_ns >= options_.seal_after_ns);
     at = is_due && Seal(file).ok() ? open_.erase(at) : std::next(at);
   }
+}
+
+std::vector<RowsFolder::Removed> RowsFolder::Tidy() {
   const std::vector<std::string> names = NamesIn(folder_.get());
   RemoveShipped(names);
   struct Sealed {

@@ -44,18 +44,20 @@ std::string Quoted(std::string_view text);
 // **Thread:** one.
 class RowsFolder {
  public:
-  // Files of a profd that was killed become whole ones with the lines that are whole.
+  // Files of a profd that was killed become whole ones with the lines that are whole. An error: another profd
+  // has the folder.
   static base::Result<RowsFolder> Open(RowsOptions options);
 
   // `now_ns`: wall. An error: nothing of these was kept.
   base::Status Append(const RowsOf& rows, uint64_t now_ns);
-  // What is old enough is sealed; what is shipped goes; beyond the quota the oldest goes, and is returned as
-  // what was lost.
+  // What is old or large enough is sealed.
+  void SealDue(uint64_t now_ns);
+  // What is shipped goes; beyond the quota the oldest goes, and is returned as what was lost.
   struct Removed {
     std::string table;
     uint64_t rows = 0, first_ns = 0, last_ns = 0;
   };
-  std::vector<Removed> Tidy(uint64_t now_ns);
+  std::vector<Removed> Tidy();
   void SealAll();
   bool writes() const { return !open_.empty(); }  // to a file that is not sealed
   const std::string& instance() const { return instance_; }

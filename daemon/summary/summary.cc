@@ -13,6 +13,7 @@
 
 #include "base/files/whole_file.h"
 #include "base/fnv.h"
+#include "base/text.h"
 #include "daemon/base/log.h"
 #include "daemon/summary/keeper.h"
 #include "daemon/summary/step_follower.h"
@@ -150,8 +151,14 @@ class Summary::Impl {
       rows_.last_ns = std::max(rows_.last_ns, row.wall_ns);
       ++rows_.rows;
     }
-    if (too_many > 0) keeper_.Count({"steps", "too many of one user", too_many, wall_ns_, wall_ns_});
-    if (look.lost > 0) keeper_.Count({"steps", "overwritten", look.lost, wall_ns_, wall_ns_});
+    if (too_many > 0) Lost(whose, "too many of one user", too_many);
+    if (look.lost > 0) Lost(whose, "overwritten", look.lost);
+  }
+
+  // Since the look before this one.
+  void Lost(const Whose& whose, const char* why, uint64_t rows) {
+    keeper_.Count({"steps", why, whose.before.substr(0, whose.before.size() - 1), rows,
+                   wall_ns_ - std::min(wall_ns_, kLookEveryNs), wall_ns_});
   }
 
   agent::Registry& agents_;
@@ -168,6 +175,16 @@ class Summary::Impl {
   std::map<uid_t, uint64_t> rows_of_;
 };
 
+base::Status CheckSettings(const config::Config::Summary& config) {
+  for (const auto& [name, path] : {std::pair("folder", &config.folder), std::pair("acked", &config.acked)}) {
+    if (!path->empty() && !path->starts_with('/')) {
+      return {base::Code::kInvalidArgument, std::string("summary.") + name + ": '" + base::Excerpt(*path) +
+                                                "': expected a path that begins with /"};
+    }
+  }
+  return base::Status::Ok();
+}
+
 base::Result<std::unique_ptr<Summary>> Summary::Start(const config::Config::Summary& config,
                                                       agent::Registry& agents, base::Timers& ctl) {
   auto folder = RowsFolder::Open({.folder = config.folder,
@@ -178,6 +195,7 @@ base::Result<std::unique_ptr<Summary>> Summary::Start(const config::Config::Summ
   if (!folder.ok()) {
     return base::Status(folder.status().code(), "summary.folder: " + folder.status().message());
   }
+  base::LogInfo("summary: rows of programs' steps go to " + config.folder);
   return std::unique_ptr<Summary>(
       new Summary(std::make_unique<Impl>(std::move(folder).value(), agents, ctl)));
 }

@@ -11,6 +11,9 @@
 
 namespace profd::summary {
 
+// What cannot be, as far as the words tell.
+base::Status CheckSettings(const config::Config::Summary& config);
+
 // **Thread:** ctl. **Owns:** the thread "summary", which alone touches files.
 class Summary {
  public:

@@ -107,6 +107,10 @@ ExitCode ShipSummary(const Context& context, const Options& options, LakeWork& w
                      const TemporaryFolder& scratch) {
   const auto names = lake::RowsFilesIn(options.summary);
   if (!names.ok()) return context.Fail(names.status());
+  if (names->empty() && !context.json)
+    context.Note(
+        OneLine(options.summary) +
+        " holds no closed files of rows: is it profd's summary.folder? A file closes after summary.file_s");
   if (const auto engine = work.Open(); !engine.ok()) return context.Fail(engine.status());
   Ledger ledger(context, options);
   std::vector<std::string> there;
@@ -136,10 +140,30 @@ ExitCode ShipSummary(const Context& context, const Options& options, LakeWork& w
   return worst;
 }
 
+Status CheckWishes(const Options& options) {
+  const bool of_summary = !options.summary.empty();
+  if (options.directories.empty() != of_summary)
+    return {Code::kInvalidArgument, "expected recordings, or --summary FOLDER: name one of the two"};
+  if (of_summary && (!options.node.empty() || options.recursive))
+    return {Code::kInvalidArgument,
+            "--node and --recursive are for recordings: leave them out with --summary"};
+  if (!of_summary && !options.acked.empty())
+    return {Code::kInvalidArgument, "--acked goes with --summary: recordings stay where they are"};
+  std::error_code error;
+  if (of_summary && !fs::is_directory(options.summary, error))
+    return {Code::kNotFound, "--summary " + OneLine(options.summary) +
+                                 ": there is no such folder: name profd's summary.folder"};
+  const fs::path acked = options.acked;
+  if (!acked.empty() && (acked.filename().empty() || fs::is_directory(acked, error)))
+    return {Code::kInvalidArgument, "--acked " + OneLine(options.acked) + " is a folder: name a file"};
+  if (!acked.empty() && !fs::is_directory(fs::absolute(acked).parent_path(), error))
+    return {Code::kNotFound,
+            "--acked " + OneLine(options.acked) + ": there is no such folder: create it first"};
+  return {};
+}
+
 ExitCode Run(const Context& context, const Options& options) {
-  if (options.directories.empty() == options.summary.empty())
-    return context.Fail(
-        {Code::kInvalidArgument, "expected recordings, or --summary FOLDER: name one of the two"});
+  if (const Status status = CheckWishes(options); !status.ok()) return context.Fail(status);
   if (const Status status = CheckLake(options.to); !status.ok()) return context.Fail(status);
   LakeWork work;
   const auto scratch = TemporaryFolder::Make("ship");

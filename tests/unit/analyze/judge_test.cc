@@ -61,8 +61,9 @@ class Program {
 
 class JudgeTest : public testing::Test {
  protected:
-  Verdict Told(std::vector<Program*> programs) {
+  Verdict Told(const std::vector<Program*>& programs) {
     std::vector<Part> parts;
+    parts.reserve(programs.size());
     for (Program* program : programs) parts.push_back(program->Take());
     Job job = Join(std::move(parts));
     const Matches matches = MatchCollectives(job);

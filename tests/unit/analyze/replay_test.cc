@@ -68,8 +68,9 @@ class RankOf {
 
 class ReplayTest : public testing::Test {
  protected:
-  void Make(std::vector<RankOf*> ranks) {
+  void Make(const std::vector<RankOf*>& ranks) {
     std::vector<Part> parts;
+    parts.reserve(ranks.size());
     for (RankOf* rank : ranks) parts.push_back(rank->Take());
     job_ = std::make_unique<Job>(Join(std::move(parts)));
     matches_ = std::make_unique<Matches>(MatchCollectives(*job_));

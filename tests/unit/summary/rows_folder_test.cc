@@ -67,9 +67,9 @@ TEST_F(RowsFolderTest, AFileIsSealedWhenItIsOldEnough) {
   RowsFolder rows = Open();
   ASSERT_TRUE(rows.Append(Rows(100, "0,100\n"), 100 * kSecond).ok());
   ASSERT_TRUE(rows.Append(Rows(105, "1,105\n2,105\n", 2), 105 * kSecond).ok());
-  EXPECT_TRUE(rows.Tidy(105 * kSecond).empty());
+  rows.SealDue(105 * kSecond);
   EXPECT_EQ(Names(), std::vector<std::string>{".steps_" + rows.instance() + "_0.rows"});
-  rows.Tidy(110 * kSecond);
+  rows.SealDue(110 * kSecond);
   const std::string name = "steps_" + rows.instance() + "_0.rows";
   ASSERT_EQ(Names(), std::vector<std::string>{name});
   const std::string text = TextOf(name);
@@ -122,12 +122,32 @@ TEST_F(RowsFolderTest, BeyondTheQuotaTheOldestGoesAndIsCounted) {
     const auto newest = folder_ / "rows" / ("steps_" + rows.instance() + "_" + std::to_string(i) + ".rows");
     fs::last_write_time(newest, fs::file_time_type::clock::now() - std::chrono::hours(10 - i));
   }
-  const auto removed = rows.Tidy(200 * kSecond);
+  const auto removed = rows.Tidy();
   ASSERT_EQ(removed.size(), 1U);
   EXPECT_EQ(removed[0].table, "steps");
   EXPECT_EQ(removed[0].rows, 1U);
   EXPECT_EQ(removed[0].first_ns, 100 * kSecond);
   EXPECT_EQ(Names().size(), 2U);
+}
+
+TEST_F(RowsFolderTest, AFileIsNoLargerThanTheQuotaCanSpare) {
+  RowsFolder rows = Open(8000);
+  ASSERT_TRUE(rows.Append(Rows(100, std::string(500, 'x') + "\n"), 100 * kSecond).ok());
+  rows.SealDue(100 * kSecond);
+  EXPECT_TRUE(rows.writes());
+  ASSERT_TRUE(rows.Append(Rows(100, std::string(500, 'x') + "\n"), 100 * kSecond).ok());
+  rows.SealDue(100 * kSecond);
+  EXPECT_FALSE(rows.writes());
+}
+
+TEST_F(RowsFolderTest, AFolderIsOneProfds) {
+  {
+    const RowsFolder first = Open();
+    const auto second = RowsFolder::Open({.folder = folder_ / "rows", .acked = "", .node = "n1"});
+    ASSERT_FALSE(second.ok());
+    EXPECT_NE(second.status().message().find("used by another profd"), std::string::npos);
+  }
+  Open();
 }
 
 TEST_F(RowsFolderTest, WhatIsShippedGoesAndNothingElse) {
@@ -138,7 +158,7 @@ TEST_F(RowsFolderTest, WhatIsShippedGoesAndNothingElse) {
   ASSERT_TRUE(rows.Append(Rows(120, "1,120\n"), 120 * kSecond).ok());
   std::ofstream(folder_ / "acked") << "steps_" + rows.instance() + "_0.rows\n../other\n." + "steps_" +
                                           rows.instance() + "_1.rows\nsteps_00000000_0.rows\n";
-  rows.Tidy(121 * kSecond);
+  rows.Tidy();
   EXPECT_EQ(Names(), std::vector<std::string>{".steps_" + rows.instance() + "_1.rows"});
   EXPECT_TRUE(fs::exists(folder_ / "other"));
 }
