@@ -14,7 +14,8 @@ namespace {
 
 constexpr auto kSealEvery = std::chrono::seconds(1);   // while something is written
 constexpr auto kLookEvery = std::chrono::seconds(10);  // for what is shipped, or too much
-constexpr size_t kMostLosses = 1000;                   // that wait; beyond it nobody is told whose they are
+constexpr auto kPatience = std::chrono::seconds(3);
+constexpr size_t kMostLosses = 1000;  // that wait; beyond it nobody is told whose they are
 constexpr char kNobodys[] = ",,,";
 constexpr char kLossColumns[] =
     "\"user\",\"job\",\"attempt\",\"rank\",\"seq\",\"t\",\"ver\",\"table\",\"rows\",\"from\",\"to\",\"why\"";
@@ -23,23 +24,24 @@ std::string Time(uint64_t wall_ns) { return wall_ns == 0 ? "" : std::to_string(w
 
 }  // namespace
 
-Keeper::Keeper(RowsFolder folder) : folder_(std::move(folder)) {
-  thread_ = base::StartThread("summary", [this] { Run(); });
+std::shared_ptr<Keeper> Keeper::Start(RowsFolder folder) {
+  const std::shared_ptr<Keeper> keeper(new Keeper(std::move(folder)));
+  base::StartThread("summary", [keeper] { keeper->Run(); }).detach();
+  return keeper;
 }
 
-Keeper::~Keeper() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    changed_.notify_all();
-  }
-  thread_.join();
+void Keeper::Stop() {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+  if (!changed_.wait_for(lock, kPatience, [this] { return ended_; }))
+    base::LogWarn("summary: the disk does not answer; the next start closes the files");
 }
 
 void Keeper::Keep(RowsOf rows) {
   const std::lock_guard lock(mutex_);
   if (waiting_ + rows.text.size() > kMostWaiting) {
-    new_losses_.push_back({rows.table, "disk too slow", {}, rows.rows, rows.first_ns, rows.last_ns});
+    Add({rows.table, "disk too slow", {}, rows.rows, rows.first_ns, rows.last_ns}, new_losses_);
   } else {
     waiting_ += rows.text.size();
     rows_.push_back(std::move(rows));
@@ -47,9 +49,9 @@ void Keeper::Keep(RowsOf rows) {
   changed_.notify_all();
 }
 
-void Keeper::Count(Loss loss) {
+void Keeper::Count(const Loss& loss) {
   const std::lock_guard lock(mutex_);
-  new_losses_.push_back(std::move(loss));
+  Add(loss, new_losses_);
   changed_.notify_all();
 }
 
@@ -69,21 +71,25 @@ void Keeper::Run() {
     waiting_ = 0;
     lock.unlock();
     for (const RowsOf& one : rows) Store(one);
-    for (const Loss& loss : losses) Add(loss);
+    for (const auto& [key, loss] : losses) Add(loss, losses_);
     folder_.SealDue(base::WallNs());
     if (const auto now = std::chrono::steady_clock::now(); ends || now >= next_look) {
       Tidy();
       next_look = now + kLookEvery;
     }
     StoreLosses();
-    if (ends) return folder_.SealAll();
+    if (ends) folder_.SealAll();
     lock.lock();
+    if (ends) {
+      ended_ = true;
+      return changed_.notify_all();
+    }
   }
 }
 
-void Keeper::Add(const Loss& loss) {
-  const std::string& whose = losses_.size() < kMostLosses ? loss.whose : "";
-  Loss& sum = losses_[{loss.table, loss.why, whose}];
+void Keeper::Add(const Loss& loss, Losses& losses) {
+  const std::string whose = losses.size() < kMostLosses ? loss.whose : "";
+  Loss& sum = losses[{loss.table, loss.why, whose}];
   sum.table = loss.table;
   sum.why = loss.why;
   sum.whose = whose;
@@ -99,7 +105,7 @@ void Keeper::Store(const RowsOf& rows) {
     is_failing_ = false;
     return;
   }
-  Add({rows.table, "not written", {}, rows.rows, rows.first_ns, rows.last_ns});
+  Add({rows.table, "not written", {}, rows.rows, rows.first_ns, rows.last_ns}, losses_);
   if (!std::exchange(is_failing_, true))
     base::LogWarn("summary: " + status.message() + "; rows are lost and counted until it works again");
 }
@@ -121,7 +127,7 @@ void Keeper::StoreLosses() {
 
 void Keeper::Tidy() {
   for (const RowsFolder::Removed& removed : folder_.Tidy())
-    Add({removed.table, "folder full", {}, removed.rows, removed.first_ns, removed.last_ns});
+    Add({removed.table, "folder full", {}, removed.rows, removed.first_ns, removed.last_ns}, losses_);
 }
 
 }  // namespace profd::summary

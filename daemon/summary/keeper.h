@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
+#include <utility>
 
 #include "daemon/summary/rows_folder.h"
 
@@ -21,38 +22,42 @@ struct Loss {
   uint64_t rows = 0, first_ns = 0, last_ns = 0;  // wall; 0 = not known
 };
 
-// **Thread:** any, one at a time.
-class Keeper {
+// **Thread:** any. Nobody waits for the disk, but for a while at the end.
+class Keeper : public std::enable_shared_from_this<Keeper> {
  public:
-  explicit Keeper(RowsFolder folder);
-  ~Keeper();  // waits until all is sealed
+  static std::shared_ptr<Keeper> Start(RowsFolder folder);
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
 
-  // Does not wait: where the disk does not keep up the rows are lost and counted.
+  // Where the disk does not keep up the rows are lost and counted.
   void Keep(RowsOf rows);
-  void Count(Loss loss);
+  void Count(const Loss& loss);
+  // All that came is sealed, unless the disk hangs: then the thread is left behind. Call once.
+  void Stop();
 
  private:
-  static constexpr size_t kMostWaiting = 8 << 20;  // bytes
+  static constexpr size_t kMostWaiting = 8 << 20;             // bytes
+  using Losses = std::map<std::array<std::string, 3>, Loss>;  // by table, why and whose
 
+  explicit Keeper(RowsFolder folder) : folder_(std::move(folder)) {}
+  static void Add(const Loss& loss, Losses& losses);
   void Run();
   void Store(const RowsOf& rows);
-  void Add(const Loss& loss);
   void StoreLosses();
   void Tidy();
 
-  RowsFolder folder_;                                  // the thread's
-  std::map<std::array<std::string, 3>, Loss> losses_;  // the thread's; by table, why and whose
-  uint64_t loss_number_ = 0;                           // the thread's
-  bool is_failing_ = false;                            // the thread's
-  std::mutex mutex_;
+  // The thread's.
+  RowsFolder folder_;
+  Losses losses_;
+  uint64_t loss_number_ = 0;
+  bool is_failing_ = false;
+
+  std::mutex mutex_;  // guards the rest
   std::condition_variable changed_;
-  std::deque<RowsOf> rows_;      // under mutex_
-  std::deque<Loss> new_losses_;  // under mutex_
-  size_t waiting_ = 0;           // bytes; under mutex_
-  bool stopping_ = false;        // under mutex_
-  std::thread thread_;
+  std::deque<RowsOf> rows_;
+  Losses new_losses_;
+  size_t waiting_ = 0;  // bytes
+  bool stopping_ = false, ended_ = false;
 };
 
 }  // namespace profd::summary

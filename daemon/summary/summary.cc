@@ -85,7 +85,7 @@ class Summary::Impl {
       : agents_(agents),
         ctl_(ctl),
         boot_(base::ReadWholeOrNothing("/proc/sys/kernel/random/boot_id")),
-        keeper_(std::move(folder)),
+        keeper_(Keeper::Start(std::move(folder))),
         arrivals_(agents.WatchArrivals([this](const std::shared_ptr<agent::Peer>& peer) {
           if (programs_.size() >= kMostPrograms) Look(false);  // they come and go faster than it looks
           if (peer->region() != nullptr) programs_.push_back({peer, {}});
@@ -96,6 +96,7 @@ class Summary::Impl {
     agents_.Unwatch(arrivals_);
     if (timer_) ctl_.Cancel(*timer_);
     Look(true);
+    keeper_->Stop();
   }
 
  private:
@@ -131,7 +132,7 @@ class Summary::Impl {
         ++at;
       }
     }
-    if (rows_.rows > 0) keeper_.Keep(std::move(rows_));
+    if (rows_.rows > 0) keeper_->Keep(std::move(rows_));
   }
 
   void Take(const Program& program, const StepFollower::Look& look) {
@@ -157,14 +158,14 @@ class Summary::Impl {
 
   // Since the look before this one.
   void Lost(const Whose& whose, const char* why, uint64_t rows) {
-    keeper_.Count({"steps", why, whose.before.substr(0, whose.before.size() - 1), rows,
-                   wall_ns_ - std::min(wall_ns_, kLookEveryNs), wall_ns_});
+    keeper_->Count({"steps", why, whose.before.substr(0, whose.before.size() - 1), rows,
+                    wall_ns_ - std::min(wall_ns_, kLookEveryNs), wall_ns_});
   }
 
   agent::Registry& agents_;
   base::Timers& ctl_;
   const std::string boot_;
-  Keeper keeper_;
+  const std::shared_ptr<Keeper> keeper_;
   const agent::Registry::WatchId arrivals_;
   std::optional<base::Timers::Id> timer_;
   std::list<Program> programs_;
