@@ -25,7 +25,7 @@ std::string Time(uint64_t wall_ns) { return wall_ns == 0 ? "" : std::to_string(w
 }  // namespace
 
 std::shared_ptr<Keeper> Keeper::Start(RowsFolder folder) {
-  const std::shared_ptr<Keeper> keeper(new Keeper(std::move(folder)));
+  std::shared_ptr<Keeper> keeper(new Keeper(std::move(folder)));
   base::StartThread("summary", [keeper] { keeper->Run(); }).detach();
   return keeper;
 }
