@@ -1,7 +1,6 @@
 #include "client/lake/captures.h"
 
 #include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -24,9 +23,7 @@ std::string InstanceOf(const std::string& source) {
     from = end == std::string::npos ? source.rfind('/') : source.rfind('/', end);
     from = from == std::string::npos ? 0 : from + 1;
   }
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", base::Fnv1a(std::string_view(source).substr(from)));
-  return text;
+  return base::Fnv1aName(std::string_view(source).substr(from));
 }
 
 std::optional<std::string> Given(const std::string& text) {

@@ -19,12 +19,6 @@ using base::Status;
 constexpr const char* kTrees[] = {"hot/v1", "cold/v1"};
 constexpr char kEnd[] = ".parquet";
 
-Status NotReadable(const fs::path& path, const std::error_code& error) {
-  const bool is_denied = error == std::errc::permission_denied;
-  return {is_denied ? Code::kPermissionDenied : Code::kNotFound,
-          client::OneLine(path.string()) + ": " + error.message()};
-}
-
 struct Files {
   std::vector<std::string> hot, others;  // by name
 };
@@ -90,6 +84,12 @@ base::Result<bool> MayRepeat(Engine& engine, const std::string& rows) {
 }
 
 }  // namespace
+
+Status NotReadable(const fs::path& path, const std::error_code& error) {
+  const bool is_denied = error == std::errc::permission_denied;
+  return {is_denied ? Code::kPermissionDenied : Code::kNotFound,
+          client::OneLine(path.string()) + ": " + error.message()};
+}
 
 bool IsLake(const std::string& folder) {
   std::error_code error;

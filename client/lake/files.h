@@ -2,7 +2,9 @@
 // tree of a fleet: hot/v1/TABLE/…, cold/v1/TABLE/….
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/status.h"
@@ -10,6 +12,7 @@
 
 namespace profd::lake {
 
+base::Status NotReadable(const std::filesystem::path& path, const std::error_code& error);
 bool IsLake(const std::string& folder);
 // Views of all tables of the schema, over all of these; of rows with one name the last version counts. Locks
 // the engine to them. `query`: what will be asked of them.

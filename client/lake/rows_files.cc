@@ -1,18 +1,17 @@
 #include "client/lake/rows_files.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <string_view>
 
 #include "base/crc32c.h"
 #include "base/files/whole_file.h"
+#include "client/lake/files.h"
 #include "client/lake/schema.h"
 #include "client/words/text.h"
+#include "format/directory/rows_file.h"
 
 namespace profd::lake {
 namespace {
@@ -22,28 +21,8 @@ using base::Code;
 using base::Result;
 using base::Status;
 
-constexpr char kEnd[] = ".rows";
-constexpr char kHead[] = "# profd rows 1 ", kLast[] = "\n# rows=";
 constexpr size_t kMostOfFile = 256 << 20;
 constexpr char kTable[] = "rows_of_file";
-
-// Of "… key=value …"; "": it is not there.
-std::string_view WordIn(std::string_view line, std::string_view key) {
-  for (size_t at = line.find(key); at != line.npos; at = line.find(key, at + 1)) {
-    if (at == 0 || line[at - 1] != ' ' || line.substr(at + key.size(), 1) != "=") continue;
-    line.remove_prefix(at + key.size() + 1);
-    return line.substr(0, line.find(' '));
-  }
-  return "";
-}
-
-std::optional<uint64_t> NumberIn(std::string_view line, std::string_view key, int base = 10) {
-  const std::string_view word = WordIn(line, key);
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
-  const bool is_number = !word.empty() && error == std::errc() && end == word.data() + word.size();
-  return is_number ? std::optional(number) : std::nullopt;
-}
 
 // Ten minutes, by their begin: "20261129T1420".
 std::string SlotOf(uint64_t wall_ns) {
@@ -86,13 +65,9 @@ Result<std::vector<std::string>> RowsFilesIn(const std::string& folder) {
   std::vector<std::string> names;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename();
-    if (name.ends_with(kEnd) && !name.starts_with('.')) names.push_back(name);
+    if (name.ends_with(format::kRowsEnd) && !name.starts_with('.')) names.push_back(name);
   }
-  if (error) {
-    const bool is_denied = error == std::errc::permission_denied;
-    return Status(is_denied ? Code::kPermissionDenied : Code::kNotFound,
-                  client::OneLine(folder) + ": " + error.message());
-  }
+  if (error) return NotReadable(folder, error);
   std::ranges::sort(names);
   return names;
 }
@@ -111,19 +86,18 @@ Result<RowsFile> ParseRowsFile(const std::string& path, const std::string& text)
     return Status(Code::kDataLoss, client::OneLine(file.path) + ": " + what);
   };
   const std::string head = text.substr(0, text.find('\n'));
-  const size_t last = text.rfind(kLast);
-  if (!head.starts_with(kHead) || last == text.npos || last < head.size())
+  const size_t last = text.rfind(format::kRowsLast);
+  if (!head.starts_with(format::kRowsHead) || last == text.npos || last < head.size())
     return damaged("no whole file of rows: move it away; its rows are lost");
   const std::string end = text.substr(last + 1, text.find('\n', last + 1) - last - 1);
-  const auto sequence = NumberIn(head, "sequence"), rows = NumberIn(end, "rows"),
-             first_ns = NumberIn(end, "first_ns"), crc = NumberIn(end, "crc32c", 16);
+  const auto sequence = format::RowsNumber(head, "sequence"), rows = format::RowsNumber(end, "rows"),
+             first_ns = format::RowsNumber(end, "first_ns"), crc = format::RowsNumber(end, "crc32c", 16);
   if (crc != base::Crc32c(text.data(), last + 1))
     return damaged("damaged: its check sum is not that of its rows; move it away");
-  file.table = WordIn(head, "table");
-  file.node = WordIn(head, "node");
-  file.instance = WordIn(head, "instance");
-  const bool is_named =
-      sequence && file.name == file.table + "_" + file.instance + "_" + std::to_string(*sequence) + kEnd;
+  file.table = format::RowsWord(head, "table");
+  file.node = format::RowsWord(head, "node");
+  file.instance = format::RowsWord(head, "instance");
+  const bool is_named = sequence && file.name == format::NameOf({file.table, file.instance, *sequence});
   if (!is_named || !rows || !first_ns ||
       file.instance.find_first_not_of("0123456789abcdef") != std::string::npos)
     return damaged("its first line does not say what its name says");
@@ -135,25 +109,32 @@ Result<RowsFile> ParseRowsFile(const std::string& path, const std::string& text)
   return file;
 }
 
-Result<Shipment> ShipmentOf(Engine& engine, const RowsFile& file, const client::TemporaryFolder& scratch) {
-  const TableSchema* const table = TableOf(file.table);
-  if (table == nullptr)
+Result<Shipment> ShipmentOf(const RowsFile& file) {
+  if (TableOf(file.table) == nullptr)
     return Status(Code::kUnimplemented, client::OneLine(file.path) + ": this profctl knows no table '" +
                                             client::OneLine(file.table) + "': it is older than the file");
+  return Shipment{.table = file.table,
+                  .rows = kTable,
+                  .folder = FolderOf(file.table, SlotOf(file.first_ns), file.node),
+                  .name = file.node + "_" + file.instance + "_" + std::to_string(file.sequence) + ".parquet"};
+}
+
+Status FillFrom(Engine& engine, const RowsFile& file, const client::TemporaryFolder& scratch) {
+  const TableSchema& table = *TableOf(file.table);
   const std::string copy = scratch.path() + "/rows.csv";
   if (std::ofstream out(copy, std::ios::binary); !(out << file.body).flush())
     return Status::FromErrno("write " + copy);
   const std::vector<std::string> names = ColumnsIn(file.body.substr(0, file.body.find('\n')));
   std::string types, select;
   for (const std::string& name : names) {
-    const Column* const column = ColumnOf(*table, name);
+    const Column* const column = ColumnOf(table, name);
     const bool is_time = column != nullptr && column->type == "TIMESTAMP_NS";
     types += (types.empty() ? "" : ", ") + Quoted(name) + ": " +
              Quoted(column == nullptr ? "VARCHAR"
                     : is_time         ? "BIGINT"
                                       : std::string(column->type));
   }
-  for (const std::span<const Column> set : {Common(), table->columns}) {
+  for (const std::span<const Column> set : {Common(), table.columns}) {
     for (const Column& column : set) {
       const std::string own = "\"" + std::string(column.name) + "\"";
       select += select.empty() ? "" : ", ";
@@ -172,11 +153,8 @@ Result<Shipment> ShipmentOf(Engine& engine, const RowsFile& file, const client::
       " FROM read_csv(" + Quoted(copy) +
       ", auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', columns = {" + types +
       "}) ORDER BY seq, ver DESC");
-  if (!read.ok()) return Status(Code::kDataLoss, client::OneLine(file.path) + ": " + read.message());
-  return Shipment{.table = file.table,
-                  .rows = kTable,
-                  .folder = FolderOf(file.table, SlotOf(file.first_ns), file.node),
-                  .name = file.node + "_" + file.instance + "_" + std::to_string(file.sequence) + ".parquet"};
+  if (!read.ok()) return {Code::kDataLoss, client::OneLine(file.path) + ": " + read.message()};
+  return {};
 }
 
 }  // namespace profd::lake

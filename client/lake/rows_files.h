@@ -1,5 +1,4 @@
-// Files of rows, in which profd's always-on summary keeps what programs do until it is shipped. Their shape:
-// daemon/summary/rows_folder.h.
+// Files of rows of profd's always-on summary (format/directory/rows_file.h).
 #pragma once
 
 #include <cstdint>
@@ -25,9 +24,10 @@ base::Result<std::vector<std::string>> RowsFilesIn(const std::string& folder);
 base::Result<RowsFile> ReadRowsFile(const std::string& folder, const std::string& name);
 // Of what stands in it.
 base::Result<RowsFile> ParseRowsFile(const std::string& path, const std::string& text);
-// Where it belongs. Its rows become a table of `engine`, in place of those of the file before; `scratch` gets
-// a copy of them. kDataLoss: they are no rows of that table.
-base::Result<Shipment> ShipmentOf(Engine& engine, const RowsFile& file,
-                                  const client::TemporaryFolder& scratch);
+// Where it belongs. kUnimplemented: its table is not known.
+base::Result<Shipment> ShipmentOf(const RowsFile& file);
+// Its rows become the table that its shipment names, in place of those of the file before; `scratch` gets a
+// copy of them. kDataLoss: they are no rows of that table.
+base::Status FillFrom(Engine& engine, const RowsFile& file, const client::TemporaryFolder& scratch);
 
 }  // namespace profd::lake

@@ -9,16 +9,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <set>
 
 #include "base/crc32c.h"
 #include "base/files/way.h"
 #include "base/files/whole_file.h"
 #include "base/text.h"
+#include "format/directory/rows_file.h"
 
 namespace profd::summary {
 
@@ -28,7 +27,6 @@ using base::Code;
 using base::Result;
 using base::Status;
 
-constexpr char kEnd[] = ".rows";
 constexpr uint64_t kMostRows = 250'000;  // of a file: who makes a table of it needs memory for them
 constexpr uint64_t kLeastFiles = 8;      // in a full folder: the oldest of so many goes
 constexpr mode_t kMode = 0640;           // the folder's group is who ships
@@ -57,41 +55,15 @@ std::vector<std::string> NamesIn(int folder) {
   const int again = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
   while (const dirent* entry = entries == nullptr ? nullptr : ::readdir(entries.get())) {
-    if (std::string_view(entry->d_name).ends_with(kEnd)) names.emplace_back(entry->d_name);
+    if (std::string_view(entry->d_name).ends_with(format::kRowsEnd)) names.emplace_back(entry->d_name);
   }
   return names;
 }
 
-// "steps_1a2b3c4d_12.rows" is (steps, 1a2b3c4d, 12).
-struct Name {
-  std::string table, instance;
-  uint64_t sequence = 0;
-};
-std::optional<Name> NameOf(std::string_view name) {
-  if (!name.ends_with(kEnd)) return std::nullopt;
-  name.remove_suffix(sizeof kEnd - 1);
-  const size_t last = name.rfind('_'), first = last == name.npos ? name.npos : name.rfind('_', last - 1);
-  if (first == name.npos || first == 0) return std::nullopt;
-  Name found{std::string(name.substr(0, first)), std::string(name.substr(first + 1, last - first - 1))};
-  const std::string_view digits = name.substr(last + 1);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), found.sequence);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return found;
-}
-
-// Of "… key=12 …"; 0: it is not there.
-uint64_t NumberIn(std::string_view line, std::string_view key) {
-  const size_t at = line.find(" " + std::string(key) + "=");
-  uint64_t number = 0;
-  if (at == line.npos) return 0;
-  const std::string_view digits = line.substr(at + key.size() + 2);
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return number;
-}
-
 std::string LastLine(uint64_t rows, uint64_t first_ns, uint64_t last_ns, uint32_t crc) {
-  return "# rows=" + std::to_string(rows) + " first_ns=" + std::to_string(first_ns) +
-         " last_ns=" + std::to_string(last_ns) + " crc32c=" + Hex(crc) + "\n";
+  return std::string(format::kRowsLast.substr(1)) + std::to_string(rows) +
+         " first_ns=" + std::to_string(first_ns) + " last_ns=" + std::to_string(last_ns) +
+         " crc32c=" + Hex(crc) + "\n";
 }
 
 // What stands at the end of a sealed file.
@@ -103,7 +75,7 @@ std::string EndOf(int folder, const std::string& name) {
   const off_t from = std::max<off_t>(0, found.st_size - static_cast<off_t>(sizeof text));
   const ssize_t bytes = ::pread(file.get(), text, sizeof text, from);
   const std::string_view end(text, static_cast<size_t>(std::max<ssize_t>(bytes, 0)));
-  const size_t line = end.rfind("\n# rows=");
+  const size_t line = end.rfind(format::kRowsLast);
   return line == end.npos ? "" : std::string(end.substr(line + 1));
 }
 
@@ -149,10 +121,10 @@ Status RowsFolder::Recover(const std::string& name) {
   if (!file) return Status::FromErrno(what);
   PROFD_ASSIGN_OR_RETURN(std::string text, base::ReadWhole(file.get(), kMostOfFile));
   text.resize(text.rfind('\n') + 1);
-  if (const size_t sealed = text.find("\n# rows="); sealed != text.npos) text.resize(sealed + 1);
+  if (const size_t sealed = text.find(format::kRowsLast); sealed != text.npos) text.resize(sealed + 1);
   const auto lines = static_cast<uint64_t>(std::ranges::count(text, '\n'));
   constexpr uint64_t kHeadLines = 2;
-  if (lines <= kHeadLines || !NameOf(std::string_view(name).substr(1)))
+  if (lines <= kHeadLines || !format::ParseRowsName(std::string_view(name).substr(1)))
     return ::unlinkat(folder_.get(), name.c_str(), 0) == 0 ? Status() : Status::FromErrno(what);
   struct stat found {};
   ::fstat(file.get(), &found);
@@ -160,7 +132,8 @@ Status RowsFolder::Recover(const std::string& name) {
   if (::ftruncate(file.get(), static_cast<off_t>(text.size())) != 0 || ::lseek(file.get(), 0, SEEK_END) < 0)
     return Status::FromErrno(what);
   const uint32_t crc = base::Crc32c(text.data(), text.size());
-  const uint64_t first_ns = std::max<uint64_t>(NumberIn(text.substr(0, text.find('\n')), "since_ns"), 1);
+  const uint64_t first_ns =
+      std::max<uint64_t>(format::RowsNumber(text.substr(0, text.find('\n')), "since_ns").value_or(0), 1);
   PROFD_RETURN_IF_ERROR(WriteAll(file.get(), LastLine(lines - kHeadLines, first_ns, last_ns, crc)));
   ::fdatasync(file.get());
   if (::renameat(folder_.get(), name.c_str(), folder_.get(), name.c_str() + 1) != 0)
@@ -172,12 +145,12 @@ Result<RowsFolder::File*> RowsFolder::FileOf(const RowsOf& rows) {
   if (const auto found = open_.find(rows.table); found != open_.end()) return &found->second;
   const uint64_t sequence = next_[rows.table];
   File file;
-  file.name = "." + rows.table + "_" + instance_ + "_" + std::to_string(sequence) + kEnd;
+  file.name = "." + format::NameOf({rows.table, instance_, sequence});
   file.file.Reset(::openat(folder_.get(), file.name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
   if (!file.file || ::fchmod(file.file.get(), kMode) != 0)
     return Status::FromErrno("create " + options_.folder + "/" + file.name);
   ++next_[rows.table];
-  const std::string head = "# profd rows 1 table=" + rows.table + " node=" + options_.node +
+  const std::string head = std::string(format::kRowsHead) + "table=" + rows.table + " node=" + options_.node +
                            " instance=" + instance_ + " sequence=" + std::to_string(sequence) +
                            " since_ns=" + std::to_string(rows.first_ns) + "\n" + rows.columns + "\n";
   if (Status status = WriteAll(file.file.get(), head); !status.ok()) {
@@ -262,9 +235,9 @@ std::vector<RowsFolder::Removed> RowsFolder::Tidy() {
     const std::string end = EndOf(folder_.get(), oldest.name);
     if (::unlinkat(folder_.get(), oldest.name.c_str(), 0) != 0) continue;
     bytes -= oldest.bytes;
-    const auto name = NameOf(oldest.name);
-    removed.push_back({name ? name->table : "", NumberIn(end, "rows"), NumberIn(end, "first_ns"),
-                       NumberIn(end, "last_ns")});
+    const auto name = format::ParseRowsName(oldest.name);
+    const auto number = [&end](std::string_view key) { return format::RowsNumber(end, key).value_or(0); };
+    removed.push_back({name ? name->table : "", number("rows"), number("first_ns"), number("last_ns")});
   }
   return removed;
 }

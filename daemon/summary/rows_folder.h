@@ -1,12 +1,5 @@
 // Files of rows, in a folder of profd's: what is kept of programs until somebody ships it.
-//
-//   # profd rows 1 table=steps node=n1 instance=1a2b3c4d sequence=0
-//   "user","job",…                  columns of the table (client/lake/schema), t in ns
-//   "ada","llm",…
-//   # rows=1 first_ns=… last_ns=… crc32c=0123abcd          of all that stands before this line
-//
-// The name is TABLE_INSTANCE_SEQUENCE.rows; with a point in front it is still written, and has no last line.
-// `instance` is another at each start of profd, and a name never comes again.
+// Their shape: format/directory/rows_file.h.
 #pragma once
 
 #include <cstdint>

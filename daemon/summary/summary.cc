@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <list>
 #include <map>
 #include <optional>
@@ -33,12 +32,6 @@ constexpr char kStepColumns[] =
 std::string HostName() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
-std::string Hex(uint32_t number) {
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", number);
-  return text;
 }
 
 const std::string* LabelOf(const agent::Hello& hello, const std::string& name) {
@@ -74,7 +67,7 @@ Whose WhoseAre(const agent::Peer& peer, const std::string& boot) {
   return {identity.uid,
           Quoted(identity.user) + "," + (job == nullptr ? "" : Quoted(*job)) + "," +
               NumberOf(LabelOf(hello, "attempt")) + "," + NumberOf(LabelOf(hello, "rank")) + ",",
-          ",\"" + Hex(base::Fnv1a(process)) + "\"," + device + ","};
+          ",\"" + base::Fnv1aName(process) + "\"," + device + ","};
 }
 
 }  // namespace

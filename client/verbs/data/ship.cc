@@ -36,11 +36,15 @@ Status CheckLake(const std::string& to) {
           "--to " + OneLine(to) + ": there is no such folder: create the lake's folder first"};
 }
 
+bool IsThere(const lake::Shipment& shipment, const std::string& lake) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(lake + "/" + shipment.folder + "/" + shipment.name, error));
+}
+
 Result<Fate> Ship(lake::Engine& engine, const lake::Shipment& shipment, const TemporaryFolder& scratch,
                   const std::string& lake) {
   const std::string folder = lake + "/" + shipment.folder, path = folder + "/" + shipment.name;
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(path, error))) return Fate::kWasThere;
+  if (IsThere(shipment, lake)) return Fate::kWasThere;
   PROFD_RETURN_IF_ERROR(base::OpenWay(folder, base::IfMissing::kMake, base::Trust::kLinks).status());
   PROFD_RETURN_IF_ERROR(WriteTable(engine, shipment.rows, scratch, path));
   return Fate::kShipped;
@@ -118,7 +122,8 @@ ExitCode ShipSummary(const Context& context, const Options& options, LakeWork& w
   for (const std::string& name : *names) {
     const auto one = [&]() -> Status {
       PROFD_ASSIGN_OR_RETURN(const lake::RowsFile file, lake::ReadRowsFile(options.summary, name));
-      PROFD_ASSIGN_OR_RETURN(const lake::Shipment shipment, lake::ShipmentOf(work.engine(), file, scratch));
+      PROFD_ASSIGN_OR_RETURN(const lake::Shipment shipment, lake::ShipmentOf(file));
+      if (!IsThere(shipment, options.to)) PROFD_RETURN_IF_ERROR(lake::FillFrom(work.engine(), file, scratch));
       return ledger.Ship(work.engine(), shipment, scratch).status();
     };
     const Status status = one();
