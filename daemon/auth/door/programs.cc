@@ -23,12 +23,6 @@ constexpr std::chrono::seconds kIdle(2);  // then a thread goes
 
 std::string InProc(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + '/' + file; }
 
-std::string PathOf(pid_t pid) {
-  char path[4096];
-  const ssize_t size = ::readlink(InProc(pid, "exe").c_str(), path, sizeof path);
-  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
-}
-
 // Nobody can keep its reader waiting.
 std::string NameOf(pid_t pid) {
   std::ifstream file(InProc(pid, "comm"));
@@ -39,20 +33,29 @@ std::string NameOf(pid_t pid) {
 
 }  // namespace
 
+std::string Programs::ExecutableOf(pid_t pid) {
+  char path[4096];
+  const ssize_t size = ::readlink(InProc(pid, "exe").c_str(), path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
+}
+
 struct Programs::Question {
   uid_t user = 0;
   pid_t pid = 0;
   std::function<void(std::string)> then;  // ctl's; empty once it was answered
   base::Executor::TimerId timer = 0;      // ctl's
-  enum class State : uint8_t { kWaits, kIsAsked, kHangs, kGivenUp } state = State::kWaits;  // under the mutex
+  // Under the mutex. An answer is on its way to ctl.
+  enum class State : uint8_t { kWaits, kIsAsked, kAnswered, kHangs, kGivenUp } state = State::kWaits;
 };
 
 struct Programs::Shared {
+  explicit Shared(PathOf path_of) : path_of(std::move(path_of)) {}
   struct User {
     std::deque<std::shared_ptr<Question>> questions;  // the first of them is asked, or will be
     size_t hanging = 0;                               // that nobody waits for any more
   };
 
+  const PathOf path_of;
   std::mutex mutex;
   std::condition_variable changed;
   base::Executor* ctl = nullptr;  // changed by ctl; nullptr: nobody asks any more
@@ -73,7 +76,8 @@ struct Programs::Shared {
   }
 };
 
-Programs::Programs(base::Executor& ctl) : ctl_(ctl), shared_(std::make_shared<Shared>()) {
+Programs::Programs(base::Executor& ctl, PathOf path_of)
+    : ctl_(ctl), shared_(std::make_shared<Shared>(std::move(path_of))) {
   shared_->ctl = &ctl;
 }
 
@@ -122,6 +126,7 @@ void Programs::GiveUp(const std::shared_ptr<Shared>& shared, Question& question)
   if (!question.then) return;
   {
     const std::lock_guard lock(shared->mutex);
+    if (question.state == Question::State::kAnswered) return;
     if (question.state == Question::State::kIsAsked) {
       question.state = Question::State::kHangs;
       ++shared->users[question.user].hanging;
@@ -158,7 +163,7 @@ void Programs::Serve(const std::shared_ptr<Shared>& shared) {
     }
     question->state = Question::State::kIsAsked;
     lock.unlock();
-    std::string path = PathOf(question->pid);
+    std::string path = shared->path_of(question->pid);
     lock.lock();
     if (shared->ctl == nullptr) return;
     if (question->state == Question::State::kHangs) {  // it was not waited for
@@ -168,6 +173,7 @@ void Programs::Serve(const std::shared_ptr<Shared>& shared) {
       if (--of.hanging == 0 && of.questions.empty()) shared->users.erase(user);
       continue;
     }
+    question->state = Question::State::kAnswered;
     shared->Next(user);
     shared->ctl->Post([weak = std::weak_ptr(shared), question, path = std::move(path)] {
       const auto here = weak.lock();

@@ -15,7 +15,8 @@ namespace profd::auth {
 // **Thread:** ctl. **Owns:** the threads "programs", four while there is much to ask, more while some hang.
 class Programs {
  public:
-  explicit Programs(base::Executor& ctl);
+  using PathOf = std::function<std::string(pid_t)>;  // any thread; it may take its time
+  explicit Programs(base::Executor& ctl, PathOf path_of = ExecutableOf);
   ~Programs();
   Programs(const Programs&) = delete;
   Programs& operator=(const Programs&) = delete;
@@ -27,6 +28,7 @@ class Programs {
  private:
   struct Question;
   struct Shared;
+  static std::string ExecutableOf(pid_t pid);
   static void Wake(const std::shared_ptr<Shared>& shared);
   static void GiveUp(const std::shared_ptr<Shared>& shared, Question& question);
   static void Serve(const std::shared_ptr<Shared>& shared);
