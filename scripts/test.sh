@@ -16,8 +16,9 @@ for argument in "$@"; do
 done
 
 # A program to be recorded under load; clang_format_test; package_test; metrics_test: who scrapes, who gets OTLP; registry_test;
-# python_client_test; osrt_test; sysstat_test; report_test.
-install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf etcd-server etcd-client strace sysstat chromium
+# python_client_test; osrt_test; sysstat_test; report_test; object_store_test.
+install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf etcd-server etcd-client strace sysstat chromium \
+  ceph-mon ceph-osd radosgw
 unit=OFF labels=(-LE full)
 ((full)) && unit=ON labels=()
 build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON -DPROFD_UNIT_TESTS=$unit

@@ -79,7 +79,9 @@ ALLOWED = {
     "client/analyze/report": ANALYZE | {"client/analyze", "client/analyze/compare"},
     "client/analyze/tables": ANALYZE | {"client/analyze"},
     "client/analyze/cluster": ANALYZE | {"client/analyze", "client/analyze/tables", "client/export/db", "client/export/write"},
-    "client/lake": ANSWER,
+    "client/lake": ANSWER | {"client/lake/s3"},
+    "client/lake/s3": {"base", "client/words"},
+    "client/lake/ship": ANSWER | {"client/lake"},
     "client/report": PAGE,
     "client/verify": EXPORT | {"client/export", "format/mend"},
     "client/auto": {"base", "client/words", "client/files"},
@@ -88,10 +90,10 @@ ALLOWED = {
     "client/node": {"base", "libagent/abi", "remote", "client/files", "client/words"},
     "client/hardware": FILES | {"client/files", "client/node", "client/show/screen"},
     "client/fleet": SHOW | {"client/show", "client/node", "remote"},
-    "client/verbs": SHOW | ANSWER | {"client/lake", "client/files", "client/export/stacks", "client/export/framework", "client/show", "client/node", "client/fleet", "remote"},
+    "client/verbs": SHOW | ANSWER | {"client/lake", "client/lake/s3", "client/lake/ship", "client/files", "client/export/stacks", "client/export/framework", "client/show", "client/node", "client/fleet", "remote"},
     "client/ui": SHOW | ANSWER | {"client/report", "client/show", "client/node"},
     "client/verbs/node": SHOW | {"client/hardware", "client/auto", "client/show", "client/node", "client/ui", "client/verbs"},
-    "client/verbs/answers": SHOW | ANSWER | {"client/lake", "client/report", "client/show", "client/node", "client/verbs"},
+    "client/verbs/answers": SHOW | ANSWER | {"client/lake", "client/lake/s3", "client/report", "client/show", "client/node", "client/verbs"},
     "client": {"client/verbs"},
     "remote": {"base"},
     "sim": {"format/records", "sim"},
@@ -111,7 +113,7 @@ HOMES = {
     r"seccomp\.h": ("daemon/base/rights", "daemon/base/syscall_names"),
     r"sqlite3\.h": ("client/export/db/",),
     r"zlib\.h": ("client/export/write/output_file", "client/report/pack"),
-    r"dlfcn\.h": ("daemon/driver/ascend/ascend_hal", "daemon/driver/ascend/vendor_library", "client/lake/library", "libagent/src/", "sim/mspti/profapi_client"),
+    r"dlfcn\.h": ("daemon/driver/ascend/ascend_hal", "daemon/driver/ascend/vendor_library", "client/lake/library", "client/lake/s3/curl", "libagent/src/", "sim/mspti/profapi_client"),
 }
 
 # A fact, how lines look that have it once more, and the files that may.

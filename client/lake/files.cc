@@ -16,8 +16,7 @@ namespace fs = std::filesystem;
 using base::Code;
 using base::Status;
 
-constexpr const char* kTrees[] = {"hot/v1", "cold/v1"};
-constexpr char kEnd[] = ".parquet";
+constexpr std::string_view kTrees[] = {"hot/v1", "cold/v1"};
 
 struct Files {
   std::vector<std::string> hot, others;  // by name
@@ -30,7 +29,7 @@ Status FindBelow(const fs::path& folder, std::vector<std::string>& files) {
   for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const fs::path& path = at->path();
     std::error_code gone;
-    if (at->is_regular_file(gone) && !at->is_symlink(gone) && path.extension() == kEnd &&
+    if (at->is_regular_file(gone) && !at->is_symlink(gone) && path.extension() == kParquetEnd &&
         !path.filename().string().starts_with('.'))
       files.push_back(path.string());
   }
@@ -41,7 +40,7 @@ Status FindIn(const fs::path& folder, const std::string& table, Files& files) {
   PROFD_RETURN_IF_ERROR(FindBelow(folder / kTrees[0] / table, files.hot));
   PROFD_RETURN_IF_ERROR(FindBelow(folder / kTrees[1] / table, files.others));
   std::error_code error;
-  const fs::path own = folder / (table + kEnd);
+  const fs::path own = folder / (table + std::string(kParquetEnd));
   if (fs::is_regular_file(own, error)) files.others.push_back(own.string());
   std::ranges::sort(files.hot);
   std::ranges::sort(files.others);
@@ -85,6 +84,8 @@ base::Result<bool> MayRepeat(Engine& engine, const std::string& rows) {
 
 }  // namespace
 
+std::span<const std::string_view> Trees() { return kTrees; }
+
 Status NotReadable(const fs::path& path, const std::error_code& error) {
   const bool is_denied = error == std::errc::permission_denied;
   return {is_denied ? Code::kPermissionDenied : Code::kNotFound,
@@ -93,10 +94,13 @@ Status NotReadable(const fs::path& path, const std::error_code& error) {
 
 bool IsLake(const std::string& folder) {
   std::error_code error;
-  const auto is_tree = [&](const char* tree) { return fs::is_directory(fs::path(folder) / tree, error); };
+  const auto is_tree = [&](std::string_view tree) {
+    return fs::is_directory(fs::path(folder) / tree, error);
+  };
   if (std::ranges::any_of(kTrees, is_tree)) return true;
   return std::ranges::any_of(Tables(), [&](const TableSchema& table) {
-    return fs::is_regular_file(fs::path(folder) / (std::string(table.name) + kEnd), error);
+    return fs::is_regular_file(fs::path(folder) / (std::string(table.name) + std::string(kParquetEnd)),
+                               error);
   });
 }
 

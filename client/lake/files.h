@@ -3,7 +3,9 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -11,6 +13,10 @@
 #include "client/lake/engine.h"
 
 namespace profd::lake {
+
+// "hot/v1", "cold/v1"
+std::span<const std::string_view> Trees();
+inline constexpr std::string_view kParquetEnd = ".parquet";
 
 base::Status NotReadable(const std::filesystem::path& path, const std::error_code& error);
 bool IsLake(const std::string& folder);

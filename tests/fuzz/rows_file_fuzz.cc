@@ -9,7 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/status.h"
-#include "client/lake/rows_files.h"
+#include "client/lake/ship/rows_files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace profd;

@@ -1,12 +1,17 @@
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client/export/write/csv_file.h"
+#include "client/files/temporary_folder.h"
 #include "client/lake/engine.h"
+#include "client/lake/fetch.h"
 #include "client/lake/files.h"
 #include "client/lake/questions.h"
 #include "client/lake/rows.h"
@@ -21,6 +26,7 @@
 namespace profd::client {
 namespace {
 
+namespace fs = std::filesystem;
 using base::Code;
 using base::Status;
 
@@ -89,9 +95,12 @@ base::Result<std::string> QueryOf(const SqlOptions& options) {
                     "': there is no such question; profctl sql --questions shows them");
 }
 
+bool IsInBucket(const std::string& from) { return from.starts_with(lake::s3::kScheme); }
+
 // The recordings, read; nullptr: what is asked are tables that somebody exported.
 base::Result<std::unique_ptr<analyze::Analysis>> Read(const Context& context, const SqlOptions& options) {
-  const auto lakes = std::ranges::count_if(options.from, lake::IsLake);
+  const auto lakes = std::ranges::count_if(
+      options.from, [](const std::string& from) { return IsInBucket(from) || lake::IsLake(from); });
   if (lakes > 0 && static_cast<size_t>(lakes) < options.from.size())
     return Status(Code::kInvalidArgument,
                   "--from: some of these are recordings, some exported tables: name either");
@@ -103,10 +112,34 @@ base::Result<std::unique_ptr<analyze::Analysis>> Read(const Context& context, co
                           std::move(request));
 }
 
+Status Fetch(const std::string& from, const std::string& query, const lake::Engine& engine,
+             const std::string& folder) {
+  auto address = lake::s3::AddressOf(from, [](const char* name) { return std::getenv(name); });
+  if (!address.ok()) return address.status().In("--from");
+  std::error_code error;
+  fs::create_directory(folder, error);
+  if (error) return lake::NotReadable(folder, error);
+  lake::s3::Bucket bucket(std::move(*address));
+  return lake::FetchTables(bucket, query, engine, folder);
+}
+
 base::Result<lake::Answer> Ask(lake::Engine& engine, const analyze::Analysis* analysis,
                                const SqlOptions& options, const std::string& query) {
+  std::optional<TemporaryFolder> fetched;
   if (analysis == nullptr) {
-    PROFD_RETURN_IF_ERROR(lake::ViewsOf(engine, options.from, query));
+    std::vector<std::string> folders;
+    for (const std::string& from : options.from) {
+      folders.push_back(from);
+      if (!IsInBucket(from)) continue;
+      if (!fetched) {
+        auto made = TemporaryFolder::Make("lake");
+        if (!made.ok()) return made.status();
+        fetched.emplace(std::move(*made));
+      }
+      folders.back() = fetched->path() + "/" + std::to_string(folders.size());
+      PROFD_RETURN_IF_ERROR(Fetch(from, query, engine, folders.back()));
+    }
+    PROFD_RETURN_IF_ERROR(lake::ViewsOf(engine, folders, query));
   } else {
     PROFD_RETURN_IF_ERROR(lake::FillFrom(engine, *analysis));
     PROFD_RETURN_IF_ERROR(engine.Lock({}));
@@ -154,7 +187,8 @@ Action Define(cli::Arguments arguments) {
       .List(
           "--from", &asked->from,
           "a session, PROF directory, *_ascend_pt folder, database, folder of these, or a lake: what export "
-          "--format parquet wrote; may come again; without it the session last")
+          "--format parquet or ship wrote, s3://BUCKET/FOLDER too; may come again; without it the session "
+          "last")
       .OneEach();
   arguments.Flag("--csv", &asked->csv, "the answer as CSV");
   arguments.Flag("--recursive", &asked->recursive, "recordings of one job lie anywhere below --from");

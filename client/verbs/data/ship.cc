@@ -1,13 +1,12 @@
-// ship: what recordings say, and what profd keeps of programs (daemon/summary), into a lake on a folder.
+// ship: what recordings say, and what profd keeps of programs (daemon/summary), into a lake.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/files/way.h"
 #include "client/export/write/output_file.h"
 #include "client/files/temporary_folder.h"
-#include "client/lake/rows_files.h"
-#include "client/lake/shipments.h"
-#include "client/verbs/data/table_file.h"
+#include "client/lake/ship/rows_files.h"
+#include "client/lake/ship/shipments.h"
+#include "client/verbs/data/lake_place.h"
 #include "client/verbs/lake_work.h"
 #include "client/verbs/verb.h"
 #include "client/words/jobs.h"
@@ -27,60 +26,35 @@ struct Options {
   bool recursive = false;
 };
 
-enum class Fate : uint8_t { kShipped, kWasThere };
-
-Status CheckLake(const std::string& to) {
-  std::error_code error;
-  if (fs::is_directory(to, error)) return {};
-  return {Code::kNotFound,
-          "--to " + OneLine(to) + ": there is no such folder: create the lake's folder first"};
-}
-
-bool IsThere(const lake::Shipment& shipment, const std::string& lake) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(lake + "/" + shipment.folder + "/" + shipment.name, error));
-}
-
-Result<Fate> Ship(lake::Engine& engine, const lake::Shipment& shipment, const TemporaryFolder& scratch,
-                  const std::string& lake) {
-  const std::string folder = lake + "/" + shipment.folder, path = folder + "/" + shipment.name;
-  if (IsThere(shipment, lake)) return Fate::kWasThere;
-  PROFD_RETURN_IF_ERROR(base::OpenWay(folder, base::IfMissing::kMake, base::Trust::kLinks).status());
-  PROFD_RETURN_IF_ERROR(WriteTable(engine, shipment.rows, scratch, path));
-  return Fate::kShipped;
-}
-
 // What became of files.
 class Ledger {
  public:
-  Ledger(const Context& context, const Options& options) : context_(context), options_(options) {}
+  Ledger(const Context& context, LakePlace& place) : context_(context), place_(place) {}
 
-  base::Result<Fate> Ship(lake::Engine& engine, const lake::Shipment& shipment,
-                          const TemporaryFolder& scratch) {
-    PROFD_ASSIGN_OR_RETURN(const Fate fate, client::Ship(engine, shipment, scratch, options_.to));
-    shipped_ += fate == Fate::kShipped ? 1 : 0;
-    files_.push_back({{"file", shipment.folder + "/" + shipment.name},
-                      {"table", shipment.table},
-                      {"new", fate == Fate::kShipped}});
-    return fate;
+  Status Ship(lake::Engine& engine, const lake::Shipment& shipment, const TemporaryFolder& scratch) {
+    PROFD_ASSIGN_OR_RETURN(const bool is_new, place_.Add(engine, shipment, scratch));
+    shipped_ += is_new ? 1 : 0;
+    files_.push_back(
+        {{"file", shipment.folder + "/" + shipment.name}, {"table", shipment.table}, {"new", is_new}});
+    return {};
   }
   void Print() const {
     if (context_.json) return context_.Print(files_.dump() + "\n");
     const size_t there = files_.size() - shipped_;
-    context_.Print(std::to_string(shipped_) + " files shipped to " + OneLine(options_.to) +
+    context_.Print(std::to_string(shipped_) + " files shipped to " + place_.name() +
                    (there > 0 ? "; " + std::to_string(there) + " were there" : std::string()) + "\n");
   }
 
  private:
   const Context& context_;
-  const Options& options_;
+  LakePlace& place_;
   nlohmann::ordered_json files_ = nlohmann::ordered_json::array();
   size_t shipped_ = 0;
 };
 
 // Tables are shipped in the order of the schema: `captures`, the last of a recording's, says that all are
 // there.
-ExitCode ShipRecordings(const Context& context, const Options& options, LakeWork& work,
+ExitCode ShipRecordings(const Context& context, const Options& options, LakePlace& place, LakeWork& work,
                         const TemporaryFolder& scratch) {
   analyze::Request request;
   request.recursive = options.recursive;
@@ -89,10 +63,10 @@ ExitCode ShipRecordings(const Context& context, const Options& options, LakeWork
   if (!analysis.ok()) return context.Fail(analysis.status());
   const auto shipments = lake::ShipmentsOf(work.engine(), options.node);
   if (!shipments.ok()) return context.Fail(shipments.status());
-  Ledger ledger(context, options);
+  Ledger ledger(context, place);
   for (const lake::Shipment& shipment : *shipments) {
-    const auto fate = ledger.Ship(work.engine(), shipment, scratch);
-    if (!fate.ok()) return context.Fail(fate.status());
+    if (const Status status = ledger.Ship(work.engine(), shipment, scratch); !status.ok())
+      return context.Fail(status);
   }
   ledger.Print();
   return (*analysis)->is_whole() ? ExitCode::kOk : ExitCode::kPartialLoss;
@@ -107,7 +81,7 @@ Status Acknowledge(const std::string& path, const std::vector<std::string>& name
 }
 
 // A file that cannot be shipped stays, is said, and holds up no other.
-ExitCode ShipSummary(const Context& context, const Options& options, LakeWork& work,
+ExitCode ShipSummary(const Context& context, const Options& options, LakePlace& place, LakeWork& work,
                      const TemporaryFolder& scratch) {
   const auto names = lake::RowsFilesIn(options.summary);
   if (!names.ok()) return context.Fail(names.status());
@@ -116,15 +90,15 @@ ExitCode ShipSummary(const Context& context, const Options& options, LakeWork& w
         OneLine(options.summary) +
         " holds no closed files of rows: is it profd's summary.folder? A file closes after summary.file_s");
   if (const auto engine = work.Open(); !engine.ok()) return context.Fail(engine.status());
-  Ledger ledger(context, options);
+  Ledger ledger(context, place);
   std::vector<std::string> there;
   ExitCode worst = ExitCode::kOk;
   for (const std::string& name : *names) {
     const auto one = [&]() -> Status {
       PROFD_ASSIGN_OR_RETURN(const lake::RowsFile file, lake::ReadRowsFile(options.summary, name));
       PROFD_ASSIGN_OR_RETURN(const lake::Shipment shipment, lake::ShipmentOf(file));
-      if (!IsThere(shipment, options.to)) PROFD_RETURN_IF_ERROR(lake::FillFrom(work.engine(), file, scratch));
-      return ledger.Ship(work.engine(), shipment, scratch).status();
+      if (!place.Has(shipment)) PROFD_RETURN_IF_ERROR(lake::FillFrom(work.engine(), file, scratch));
+      return ledger.Ship(work.engine(), shipment, scratch);
     };
     const Status status = one();
     if (status.ok()) {
@@ -169,19 +143,23 @@ Status CheckWishes(const Options& options) {
 
 ExitCode Run(const Context& context, const Options& options) {
   if (const Status status = CheckWishes(options); !status.ok()) return context.Fail(status);
-  if (const Status status = CheckLake(options.to); !status.ok()) return context.Fail(status);
+  const auto place = OpenLakePlace(options.to);
+  if (!place.ok()) return context.Fail(place.status());
   LakeWork work;
   const auto scratch = TemporaryFolder::Make("ship");
   if (!scratch.ok()) return context.Fail(scratch.status());
-  if (options.summary.empty()) return ShipRecordings(context, options, work, *scratch);
-  return ShipSummary(context, options, work, *scratch);
+  if (options.summary.empty()) return ShipRecordings(context, options, **place, work, *scratch);
+  return ShipSummary(context, options, **place, work, *scratch);
 }
 
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
   arguments.List("DIR", &options->directories,
                  "a session, PROF directory, *_ascend_pt folder, database, or folder of these");
-  arguments.Text("--to", &options->to, "the lake: a folder, which the nodes may share").Required();
+  arguments
+      .Text("--to", &options->to,
+            "the lake: a folder, which the nodes may share, or s3://BUCKET/FOLDER (docs/lake.md)")
+      .Required();
   arguments.Text("--summary", &options->summary,
                  "files of profd's always-on summary lie there (summary.folder)");
   arguments.Text("--acked", &options->acked,

@@ -26,7 +26,7 @@ DIRECTORY = re.compile(r"(?<![\w/-])(/data/PROF_…|PROF_…(/\w+)?|DIR|ranks/|b
 
 # What profctl says of a line that is not complete, as in prose, and of programs that this machine has not.
 INCOMPLETE = re.compile(r"is missing: profctl|name (at least|one of|the program|what to do)|say what to record|its value is missing|needs a terminal")
-NOT_HERE = re.compile(r"(squeue|scontrol|kubectl): No such file|etcd at ")
+NOT_HERE = re.compile(r"(squeue|scontrol|kubectl): No such file|etcd at |no keys: set AWS_")
 
 
 class Block:

@@ -21,7 +21,8 @@ except ImportError:
 PACKAGES = {
     "profd": ["/usr/sbin/profd", "/etc/profd/profd.yaml", "/usr/lib/systemd/system/profd.service",
               "/usr/lib/sysusers.d/profd.conf", "/usr/lib/tmpfiles.d/profd.conf", "/usr/share/man/man8/profd.8.gz",
-              "/usr/share/man/man5/profd.yaml.5.gz", "/usr/share/profd/alerts.yaml", "/usr/share/profd/grafana-dashboard.json"],
+              "/usr/share/man/man5/profd.yaml.5.gz", "/usr/share/profd/alerts.yaml", "/usr/share/profd/grafana-dashboard.json",
+              "/usr/share/doc/profd/examples/profd-ship-bucket.conf"],
     "profctl": ["/usr/bin/profctl", "/usr/share/man/man1/profctl.1.gz", "/usr/share/bash-completion/completions/profctl",
                 "/usr/share/zsh/vendor-completions/_profctl"],
     "libprofd-agent": ["libprofd_agent.so", "profd/python/profd/__init__.py"],

@@ -1,4 +1,4 @@
-#include "client/lake/rows_files.h"
+#include "client/lake/ship/rows_files.h"
 
 #include <algorithm>
 #include <ctime>

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "client/files/temporary_folder.h"
-#include "client/lake/shipments.h"
+#include "client/lake/ship/shipments.h"
 
 namespace profd::lake {
 

@@ -1,4 +1,4 @@
-#include "client/lake/shipments.h"
+#include "client/lake/ship/shipments.h"
 
 #include <algorithm>
 #include <string_view>
