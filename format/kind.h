@@ -244,7 +244,8 @@ inline constexpr KindTraits kKinds[] = {
     {Kind::kAgentKernel, "agent-kernel", Scope::kAgent, "kernels, from MSPTI or CANN's reports"},
     {Kind::kAgentComm, "agent-comm", Scope::kAgent, "collectives, from MSPTI or CANN's reports"},
     {Kind::kAgentApi, "agent-api", Scope::kAgent, "calls of CANN, from MSPTI or its own reports"},
-    {Kind::kAgentMemory, "agent-memory", Scope::kAgent, "allocations and copies, from MSPTI"},
+    {Kind::kAgentMemory, "agent-memory", Scope::kAgent,
+     "allocations and copies, from MSPTI; of operators, from CANN's reports"},
     {Kind::kStepTrace, "step-trace", Scope::kFound, "iterations of models, in what `task` records"},
     {Kind::kApi, "api", Scope::kFound, "calls of CANN, in what the vendor's collector records", {file::kApi}},
 };

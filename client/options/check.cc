@@ -313,6 +313,7 @@ void AskForReports(const Given& given, Wishes* wishes) {
     if (wish.kind == "agent-kernel")
       wish.mode = attributes ? "attributes" : only_tasks ? "tasks" : "operators";
     if (wish.kind == "agent-comm") wish.mode = "parts";
+    if (wish.kind == "agent-memory") wish.mode = "operators";
   }
 }
 
@@ -338,10 +339,10 @@ Status Check(const Given& given, Chips chips) {
 bool TakesReports(const Given& given, Chips chips) {
   const bool mspti_knows = chips.empty() || !(chips & format::kKnownToMspti).empty();
   if (!given.contains(kProcess)) return false;
-  if (mspti_knows && (given.contains(kByMspti) || IsGiven(given, "task-memory=on"))) return false;
-  const bool collectives = IsGiven(given, "hccl=on");
-  if (given.contains(kWholeLine)) return collectives || IsGiven(given, "task-time");
-  return collectives || IsGiven(given, "task-time=l2") || IsGiven(given, "task-time=l3");
+  if (mspti_knows && given.contains(kByMspti)) return false;
+  if (IsGiven(given, "hccl=on") || IsGiven(given, "task-memory=on")) return true;
+  if (given.contains(kWholeLine)) return IsGiven(given, "task-time");
+  return IsGiven(given, "task-time=l2") || IsGiven(given, "task-time=l3");
 }
 
 Wishes WishesOf(const Given& asked, Chips chips) {

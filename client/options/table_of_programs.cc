@@ -41,16 +41,20 @@ constexpr std::string_view kInOwnReports =
 constexpr std::string_view kCallsByReports =
     "recorded by the agent in the process as CANN reports it, in the vendor's files: with ascendcl the calls "
     "of AscendCL and of operators, with runtime-api those of the runtime. Where MSPTI receives the reports "
-    "(task-memory, or libmspti.so in LD_PRELOAD) they are MSPTI's, with its fields";
+    "(libmspti.so in LD_PRELOAD) they are MSPTI's, with its fields";
 constexpr std::string_view kPartsByMspti =
     "parts of collectives: MSPTI, which is in the process, receives what CANN reports and drops them; whole "
-    "collectives are. Leave out --task-memory=on, and libmspti.so in LD_PRELOAD";
+    "collectives are. Leave libmspti.so out of LD_PRELOAD";
+constexpr LeftOut kLeftOutOfMemory[] = {
+    {"on", true,
+     "memory of operators: MSPTI, which is in the process, receives what CANN reports and drops it; "
+     "allocations and copies are. Leave libmspti.so out of LD_PRELOAD"}};
 constexpr LeftOut kLeftOutOfCollectives[] = {{"on", true, kPartsByMspti}};
 constexpr LeftOut kLeftOutOfTasks[] = {
     {"on l1 l2 l3", true, kPartsByMspti, true, "hccl=on"},
     {"l2 l3", true,
      "attributes of operators: MSPTI, which is in the process, receives what CANN reports and drops them; "
-     "the rest is. Leave out --task-memory=on, and libmspti.so in LD_PRELOAD"},
+     "the rest is. Leave libmspti.so out of LD_PRELOAD"},
     {"l3", false, "what PyPTO reports of its operators, whose records are not known; l2 is"}};
 constexpr std::string_view kOnlyForCars =
     "a chip for cars has it; --ai-core counts the vector cores of a 910B, 310B and 950, too, and the drivers "
@@ -160,8 +164,8 @@ constexpr Option kOptions[] = {
          "the vendor's files: operators and parts of collectives with on, l1, l2 and l3, attributes of "
          "operators "
          "with l2 and l3, the collective units of a 950 with on, l1 and l2. Of what PyPTO reports (l3) "
-         "nothing is kept. Where MSPTI receives the reports (task-memory, or "
-         "libmspti.so in LD_PRELOAD) the log gives way to MSPTI's kernels and collectives, without parts and "
+         "nothing is kept. Where MSPTI receives the reports (libmspti.so in LD_PRELOAD) the log gives way to "
+         "MSPTI's kernels and collectives, without parts and "
          "attributes; shapes come with ascendcl then",
      .left_out = kLeftOutOfTasks},
     {.name = "ge-api",
@@ -181,9 +185,10 @@ constexpr Option kOptions[] = {
      .becomes = Becomes::kKinds,
      .what = "agent-memory",
      .standing = Standing::kDifferent,
-     .because = "allocations and copies of the process (MSPTI, preloaded from ASCEND_HOME_PATH), not by "
-                "operator. The log gives way to MSPTI's kernels then. profctl export joins the counters of "
-                "the cores with them; the vendor's parser prints 'contextPmu has no matched log' for each"},
+     .because = "recorded by the agent in the process as CANN's graph engine reports it, in the vendor's "
+                "files. Where MSPTI receives the reports (libmspti.so in LD_PRELOAD) it is allocations and "
+                "copies of the process, not by operator",
+     .left_out = kLeftOutOfMemory},
     {.name = "aicore-shape",
      .rows = "F-031",
      .about = "shapes of operators",

@@ -36,7 +36,7 @@ constexpr FileKind kFileKinds[] = {
     {"hccl_info", abi::kReportedAdditional},
     {"graph_id_map", abi::kReportedAdditional},
     {"fusion_op_info", abi::kReportedAdditional},
-    {"task_memory_info", abi::kReportedAdditional},
+    {"task_memory_info", abi::kReportedAdditional, AgentKind::kMemory},
     {"capture_op_info", abi::kReportedAdditional},
     {"mc2_comm_info", abi::kReportedAdditional},
     {"static_op_mem", abi::kReportedAdditional},

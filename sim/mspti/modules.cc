@@ -3,7 +3,8 @@
 // src/common/profiling_agent.cc there. Modules name their types when they are switched on
 // (profiling_agent.cc, Init; src/acl/aclrt_impl/toolchain/profiling_manager.cpp). What switches operators and
 // their attributes: hicann/opbase, ProfilingCallBack; what the communication library reports, and when:
-// hicann/hcomm, profiling_handler.cc.
+// hicann/hcomm, profiling_handler.cc. Memory: cann/ge,
+// runtime/v2/subscriber/profiler/cann_memory_profiler.cc.
 #include "sim/mspti/modules.h"
 
 #include <pthread.h>
@@ -33,6 +34,7 @@ enum Switch : uint64_t {
   kHcclTrace = 0x20,
   kRuntimeApiSwitch = 0x100,
   kTaskTime = 0x800,
+  kTaskMemory = 0x1000,
   kTaskTimeL2Switch = 0x2000,
   kOperatorAttributes = 0x4000,
   kRuntimeTrace = 0x4000000
@@ -42,6 +44,7 @@ enum Type : uint32_t {
   kModelExecute = 1,
   kTensorInfoType = 1,
   kLaunchType = 5,
+  kTaskMemoryInfo = 6,
   kNodeAttrInfo = 9,
   kHcclOpInfo = 10,
   kAclnn = 0x050001,
@@ -165,6 +168,7 @@ void Modules::RegisterTypes() const {
   name(CannLevel::kNode, kNodeBasicInfo, "node_basic_info");
   name(CannLevel::kNode, kTensorInfoType, "tensor_info");
   name(CannLevel::kNode, kLaunchType, "launch");
+  name(CannLevel::kNode, kTaskMemoryInfo, "task_memory_info");
   name(CannLevel::kNode, kNodeAttrInfo, "node_attr_info");
   name(CannLevel::kNode, kHcclOpInfo, "hccl_op_info");
   name(CannLevel::kModel, kModelExecute, "ModelExecute");
@@ -277,9 +281,29 @@ void Modules::LaunchKernel(const Device& device, const Task& task, uint64_t begi
     attributes.attributes = Number("attr_0:" + std::to_string(in_step) + "|attr_1:false");
     Tell(attributes);
   }
+  if (Is(kTaskMemory)) TellMemory(device, op, in_step, begin_ns);
   if (Is(kAclCalls | kTaskTime)) Call(device, node, kLaunchType, begin_ns + 2000, end_ns - 2000, op);
   if (Is(kAclCalls))
     Call(device, LevelOf(CannLevel::kAcl), vector ? kAclnn + 1 : kAclnn, begin_ns, end_ns, 0);
+}
+
+// An operator takes its workspace when it begins and gives it back when it is launched. It reports both then,
+// with the times at which they were.
+void Modules::TellMemory(const Device& device, uint64_t op, uint64_t in_step, uint64_t begin_ns) const {
+  constexpr uint64_t kHeld = uint64_t{1} << 30, kReserved = uint64_t{2} << 30, kBase = 0x12C0'0000'0000;
+  constexpr uint64_t kPage = 512;
+  const auto bytes = static_cast<int64_t>((in_step + 1) * kPage);
+  for (const bool takes : {true, false}) {
+    auto memory = Headed<format::CannMemory>(device, LevelOf(CannLevel::kNode), kTaskMemoryInfo, 48,
+                                             begin_ns + (takes ? 1000 : kCallNs - 1000));
+    memory.address = kBase + (uint64_t{device.number} << 40) + in_step * kPage * TaskStory::kTasksPerStep;
+    memory.size = takes ? bytes : -bytes;
+    memory.op_name = op;
+    memory.allocated = kHeld + (takes ? static_cast<uint64_t>(bytes) : 0);
+    memory.reserved = kReserved;
+    memory.device = device.number;
+    Tell(memory);
+  }
 }
 
 // To the host, as large as one task may copy.

@@ -62,6 +62,7 @@ class Modules {
   void Run(Device& device);
   void Launch(Device& device, const Task& task) const;
   void LaunchKernel(const Device& device, const Task& task, uint64_t begin_ns) const;
+  void TellMemory(const Device& device, uint64_t op, uint64_t in_step, uint64_t begin_ns) const;
   void LaunchCopy(const Device& device, const Task& task, uint64_t begin_ns) const;
   void LaunchCollective(const Device& device, const Task& first, uint64_t begin_ns) const;
   void LaunchPart(const Device& device, const Task& task, uint64_t begin_ns) const;

@@ -252,7 +252,7 @@ ExitCode Run(const Context& context, const RecordOptions& options) {
     if (!options.command.empty()) {
       if (const Status placed = PutAgentInPlace(context, options.labels, ::getpid()); !placed.ok())
         return context.Fail(placed);
-      PutMsptiInPlace(MsptiFor::kKernels, *connection->control);
+      PutMsptiInPlace(*connection->control);
       Result<Program> held = Program::Start(options.command, blocked_before);
       if (!held.ok()) return context.Fail(held.status());
       program = std::move(*held);

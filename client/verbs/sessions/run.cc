@@ -87,7 +87,7 @@ base::Status PutAgentInPlace(const Context& context, const std::vector<std::stri
   return {};
 }
 
-void PutMsptiInPlace(MsptiFor what, ControlClient& control) {
+void PutMsptiInPlace(ControlClient& control) {
   const char* const home = std::getenv("ASCEND_HOME_PATH");
   if (home == nullptr || *home == '\0') return;
   const fs::path library = fs::path(home) / "lib64" / "libmspti.so";
@@ -98,7 +98,7 @@ void PutMsptiInPlace(MsptiFor what, ControlClient& control) {
     for (const v1::Device& device : node->devices()) chips = chips | options::ChipOf(device.chip());
     if (!chips.empty() && (chips & format::kKnownToMspti).empty()) return;
   }
-  if (what == MsptiFor::kMemory || !ReportsToAnyone(library)) Append("LD_PRELOAD", ':', library);
+  if (!ReportsToAnyone(library)) Append("LD_PRELOAD", ':', library);
 }
 
 bool IsMsptiInPlace() {

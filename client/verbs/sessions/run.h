@@ -20,11 +20,10 @@ std::optional<std::filesystem::path> FindAgentLibrary();
 // Puts the agent into the environment, for the program that this process becomes or starts: a child of
 // `parent`, which is registered from its begin on.
 base::Status PutAgentInPlace(const Context& context, const std::vector<std::string>& labels, pid_t parent);
-// … and MSPTI of the toolkit that ASCEND_HOME_PATH names, if it is there. Of memory it tells only programs
-// that start with it; before CANN 9, of anything. Not on a node whose chips it does not know: it would be the
+// … and MSPTI of the toolkit that ASCEND_HOME_PATH names, if it is there and one of before CANN 9, which
+// tells only programs that start with it. Not on a node whose chips it does not know: it would be the
 // receiver of what CANN reports, in the agent's place.
-enum class MsptiFor : bool { kKernels, kMemory };
-void PutMsptiInPlace(MsptiFor what, ControlClient& control);
+void PutMsptiInPlace(ControlClient& control);
 // Whether the program will start with MSPTI, which then receives what CANN reports.
 bool IsMsptiInPlace();
 

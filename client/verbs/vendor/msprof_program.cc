@@ -302,9 +302,7 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
     if (const Status set = SetEnvironment(given); !set.ok()) return context.Fail(set);
     if (const Status placed = PutAgentInPlace(context, {}, ::getpid()); !placed.ok())
       return context.Fail(placed);
-    const bool of_memory = IsOn(given, "task-memory");
-    if (of_memory || !options::TakesReports(options.vendor, options::kNoChip))
-      PutMsptiInPlace(of_memory ? MsptiFor::kMemory : MsptiFor::kKernels, *connection->control);
+    if (!options::TakesReports(options.vendor, options::kNoChip)) PutMsptiInPlace(*connection->control);
     if (IsMsptiInPlace()) options.vendor.emplace(options::kByMspti, "yes");
     Result<Program> held = Program::Start(command, blocked_before);
     if (!held.ok()) return context.Fail(held.status());

@@ -43,7 +43,9 @@ bool IsWithoutMspti(const std::vector<driver::DeviceFacts>& devices) {
   });
 }
 
-bool CanBeReported(Kind kind) { return kind == Kind::kAgentKernel || kind == Kind::kAgentComm; }
+bool CanBeReported(Kind kind) {
+  return kind == Kind::kAgentKernel || kind == Kind::kAgentComm || kind == Kind::kAgentMemory;
+}
 
 base::Result<Reported> ReportedOf(Kind kind, std::string_view mode) {
   const auto wrong = [&](std::string_view known) {
@@ -57,7 +59,11 @@ base::Result<Reported> ReportedOf(Kind kind, std::string_view mode) {
     if (at != std::end(kModes)) return static_cast<Reported>(at - std::begin(kModes));
     return wrong("modes tasks, operators and attributes");
   }
-  if (kind != Kind::kAgentComm || mode.empty()) return Reported::kNothing;
+  if (mode.empty() || !CanBeReported(kind)) return Reported::kNothing;
+  if (kind == Kind::kAgentMemory) {
+    if (mode == "operators") return Reported::kTasks;
+    return wrong("mode operators");
+  }
   if (mode == "parts") return Reported::kOperators;
   return wrong("mode parts");
 }
@@ -75,9 +81,7 @@ std::vector<agent::Capability> CapabilitiesOf(const std::vector<agent::Capabilit
     agent::Capability& capability = capabilities.emplace_back(one);
     const auto kind = format::FindKind(one.kind);
     if (!by_reports || !kind || !IsFromMspti(*kind)) continue;
-    if (*kind == Kind::kAgentMemory) {
-      capability = {one.kind, false, kNotReported, false};
-    } else if (reports == nullptr) {
+    if (reports == nullptr) {
       capability = {one.kind, false,
                     "MSPTI does not support this node's chips, and this agent is older than what stands for "
                     "it: start the process again with this release's",

@@ -16,18 +16,14 @@ constexpr bool IsAgentKind(format::Kind kind) { return TraitsOf(kind).scope == f
 bool IsFromMspti(format::Kind kind);
 // MSPTI knows none of these chips: kinds that are its elsewhere come from what CANN's modules report.
 bool IsWithoutMspti(const std::vector<driver::DeviceFacts>& devices);
-// … but for this one, which they do not report: agent-memory.
-inline constexpr char kNotReported[] =
-    "MSPTI does not support this node's chips, and CANN reports it to nobody else";
-// Where reports are asked for on other chips.
-inline constexpr char kOnlyByMspti[] = "only MSPTI tells of it, and CANN's reports are recorded in its place";
 // What an agent says it can record: with kinds of MSPTI from MSPTI or, with `by_reports`, from what CANN's
 // modules report.
 std::vector<agent::Capability> CapabilitiesOf(const std::vector<agent::Capability>& said, bool by_reports);
 // Whether a mode of the kind asks for what CANN's modules report.
 bool CanBeReported(format::Kind kind);
-// What such a mode asks for ("attributes" of agent-kernel, "parts" of agent-comm); kInvalidArgument where the
-// kind has none of that name. Of other kinds nothing.
+// What such a mode asks for ("attributes" of agent-kernel, "parts" of agent-comm, "operators" of
+// agent-memory, which needs no more than tasks); kInvalidArgument where the kind has none of that name. Of
+// other kinds nothing.
 base::Result<agent::Reported> ReportedOf(format::Kind kind, std::string_view mode);
 // What an agent says of those reports; nullptr: it is older than they are.
 const agent::Capability* FindReports(const std::vector<agent::Capability>& said);

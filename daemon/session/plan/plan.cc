@@ -275,10 +275,6 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
                       [pid](const ProcessFacts& facts) { return facts.pid == pid; });
     const std::string unit = "pid:" + std::to_string(pid);
     const auto skip = [&](std::string reason) { Skip(request.kind, unit, 0, std::move(reason)); };
-    if (request.kind == Kind::kAgentMemory && WantedReports() != Reported::kNothing) {
-      skip(IsWithoutMspti(facts_.devices) ? kNotReported : kOnlyByMspti);
-      continue;
-    }
     if (!process.agent && process.agent_expected) {
       StartAgentKind(request.kind, pid, Verdict::kPending, kNotRegistered, levels, WantedReports());
       continue;
@@ -323,11 +319,16 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
 // Of all kinds that are MSPTI's elsewhere: there is one receiver.
 Reported Planner::WantedReports() const {
   Reported wanted = Reported::kNothing;
+  bool whole = false;
   for (const KindRequest& request : wanted_) {
     const Result<Reported> asked = ReportedOf(request.kind, request.mode);
     if (asked.ok()) wanted = std::max(wanted, *asked);
+    whole = whole || (request.kind == Kind::kAgentKernel && request.mode.empty());
   }
-  return wanted == Reported::kNothing && IsWithoutMspti(facts_.devices) ? Reported::kOperators : wanted;
+  if (wanted == Reported::kNothing && !IsWithoutMspti(facts_.devices)) return wanted;
+  // Kernels without a mode have their operators.
+  if (wanted == Reported::kNothing || whole) wanted = std::max(wanted, Reported::kOperators);
+  return wanted;
 }
 
 // Where MSPTI knows the chips, it stands in for reports that somebody else receives. `instead` says so.
@@ -336,7 +337,7 @@ Reported Planner::ReportsOf(const AgentFacts& agent, std::string* instead) const
   if (wanted == Reported::kNothing || IsWithoutMspti(facts_.devices)) return wanted;
   const agent::Capability* const reports = FindReports(agent.capabilities);
   if (reports != nullptr && reports->available) return wanted;
-  *instead = "from MSPTI, without parts of collectives and attributes of operators: " +
+  *instead = "from MSPTI, without parts of collectives, attributes and memory of operators: " +
              (reports == nullptr ? "this agent is older than what records them: start the process again"
                                  : reports->reason);
   return Reported::kNothing;

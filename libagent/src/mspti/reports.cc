@@ -18,7 +18,7 @@
 
 namespace profd::agent::mspti {
 
-const uint32_t kReportedKinds = 1U << abi::kKernel | 1U << abi::kComm | 1U << abi::kApi;
+const uint32_t kReportedKinds = 1U << abi::kKernel | 1U << abi::kComm | 1U << abi::kApi | 1U << abi::kMemory;
 
 namespace {
 
@@ -158,7 +158,9 @@ void NoteNumbers(const Head& head, bool compact, const char* data) {
     return at(16);
   }
   if (head.level != kLevelOfNodes) return;
-  constexpr uint32_t kBasicInfo = 0, kAttributes = 9, kCommOp = 10;
+  constexpr uint32_t kBasicInfo = 0, kMemory = 6, kAttributes = 9, kCommOp = 10, kStaticMemory = 11;
+  if (!compact && head.type == kMemory) return at(16);                         // operator
+  if (!compact && head.type == kStaticMemory) return at(8);                    // operator
   if (!compact || head.type == kBasicInfo || head.type == kAttributes) at(0);  // operator
   if (!compact) return;
   if (head.type == kBasicInfo || head.type == kAttributes) at(12);  // its type, its attributes
@@ -261,6 +263,7 @@ const char* Reports::Begin(uint32_t kinds, const From& from, int wake) {
   if ((levels & kRuntime) != 0) switches_ |= kCallsOfRuntime;
   if (wants(abi::kKernel)) switches_ |= kTracks | OperatorsOf(from);
   if (wants(abi::kComm)) switches_ |= kTaskTimeL1 | kTracks | kCollectives;
+  if (wants(abi::kMemory)) switches_ |= kTaskMemory;
   on_ = 0;
 
   // What stamps are of is decided once in the life of a program (MsprofSysCycleTime of hicann/runtime,

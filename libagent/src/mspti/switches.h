@@ -25,6 +25,7 @@ enum Switch : uint64_t {
   kCollectives = 0x20,
   kCallsOfRuntime = 0x100,
   kTaskTime = 0x800,
+  kTaskMemory = 0x1000,  // what the graph engine's operators take of a device's memory
   kTaskTimeL2 = 0x2000,  // … and their attributes (hicann/opbase, ProfilingCallBack)
   kTracks = 0x4000000
 };

@@ -112,10 +112,12 @@ class CannReportsTest(ReportingTest):
     def test_with_mspti_in_the_program(self):
         """It receives what CANN reports, so kernels are its own, and what it lacks is said."""
         daemon = self.daemon_of("910B")
-        for options, preload in ((("--task-memory=on",), ""), ((), str(self.folder / "lib64" / "libmspti.so"))):
+        preload = str(self.folder / "lib64" / "libmspti.so")
+        for options in ((), ("--task-memory=on",)):
             with self.subTest(options=options):
                 shutil.rmtree(self.folder / "output", ignore_errors=True)
                 result = self.msprof("--ascendcl=on", "--hccl=on", "--task-time=l2", *options, preload=preload)
+                self.assertEqual("--task-memory: not collected: memory of operators: MSPTI" in result.err, bool(options), result)
                 self.assertEqual(result.code, PARTLY_STARTED, result)
                 self.assertRegex(result.err, "--task-time: not collected: attributes of operators: MSPTI")
                 self.assertRegex(result.err, "--hccl: not collected: parts of collectives: MSPTI")
@@ -128,10 +130,36 @@ class CannReportsTest(ReportingTest):
     def test_mspti_leaves_out_parts_that_nobody_named(self):
         """They come with --task-time, which is on by itself: a line says so, and the exit code stays 0."""
         self.daemon_of("910B")
-        result = self.msprof("--task-memory=on")
+        result = self.msprof(preload=str(self.folder / "lib64" / "libmspti.so"))
         self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
         self.assertRegex(result.err, "--task-time: not collected: parts of collectives: MSPTI")
 
+    def test_memory_of_operators(self):
+        """The simulated operators take (number in the step + 1) x 512 bytes, for 10 us. The log of tasks goes on beside it."""
+        for chip in ("310", "910B"):
+            with self.subTest(chip=chip):
+                daemon = self.daemon_of(chip)
+                result = self.msprof("--task-memory=on")
+                self.assertIn(result.code, (OK, PARTIAL_LOSS), result)
+                self.assertNotRegex(result.err, "not collected|nothing was recorded")
+                self.assertEqual(daemon.ctl("verify", self.directory).code, OK)
+                kinds = {kind["kind"]: kind for kind in own_folder.manifest(self.directory)["kinds"]}
+                self.assertEqual(kinds["agent-memory"]["verdict"], "started", kinds)
+                self.assertNotIn("made way", kinds["task"]["reason"])
+                held = self.table("operator_memory")
+                self.assertGreater(len(held), 1000)
+                self.assertEqual({row["Name"] for row in held}, {"aclnnMatmul_MatMulCommon_MatMul", "aclnnApplyAdam_ApplyAdam_ApplyAdam"})
+                self.assertEqual({row["Device"] for row in held}, {"NPU:0", "NPU:1"})
+                sizes = {float(row["Size(KB)"]) for row in held}
+                self.assertTrue(sizes <= {0.5 * at for at in range(1, 65)} and len(sizes) > 10, sizes)
+                released = [row for row in held if float(row["Duration(us)"]) > 0]
+                self.assertGreater(len(released), len(held) - 10)
+                for row in released:
+                    self.assertAlmostEqual(float(row["Duration(us)"]), 10, delta=0.05)
+                    self.assertEqual(float(row["Allocation Total Allocated(KB)"]) - float(row["Size(KB)"]), 1 << 20)
+                moments = self.table("memory_record")
+                self.assertEqual(len(moments), kinds["agent-memory"]["records"])
+                self.assertEqual({row["Component"] for row in moments}, {"GE"})
     def test_options_of_which_nothing_came(self):
         """A program on one device has no collectives, one on a 310 never."""
         self.daemon_of("310")
@@ -171,8 +199,9 @@ class CannReportsTest(ReportingTest):
     def test_programs_that_end_while_mspti_begins(self):
         """None of them is harmed: its libraries are not called any more when their destructors may run."""
         self.daemon_of("910B")
+        preload = str(self.folder / "lib64" / "libmspti.so")
         many = "for i in $(seq 100); do bash -c ':; x=$(echo a); :' || echo FAILED $?; done"
-        result = self.msprof("--task-memory=on", command=["bash", "-c", many])
+        result = self.msprof("--task-memory=on", command=["bash", "-c", many], preload=preload)
         self.assertNotIn("FAILED", result.out)
 
     def test_mspti_that_is_loaded_later(self):
@@ -207,7 +236,7 @@ class CannReportsTest(ReportingTest):
         # From now on MSPTI stands in for what it receives.
         session = daemon.begin("--pid", job.pid, "--task-time=l2")
         harness.wait_until(lambda: kernels()["verdict"] == "started" and kernels()["records"] > 0, "kernels of MSPTI")
-        self.assertRegex(kernels()["reason"], "from MSPTI, without parts of collectives and attributes of operators: MSPTI was loaded .* by the program or for a recording before")
+        self.assertRegex(kernels()["reason"], "from MSPTI, without parts of collectives, attributes and memory of operators: MSPTI was loaded .* by the program or for a recording before")
         daemon.end(session["session"])
 
     def test_mspti_that_is_loaded_before_the_program_ends(self):
@@ -330,7 +359,7 @@ class CannReportsTest(ReportingTest):
 
         harness.wait_until(lambda: ready()["agent-kernel"]["available"], "what it can record")
         self.assertNotIn("reports", ready())
-        self.assertFalse(ready()["agent-memory"]["available"])
+        self.assertTrue(ready()["agent-memory"]["available"])
         self.assertIn("its kinds come from what CANN reports", daemon.ctl("doctor", "--pid", job.pid).out)
         session = daemon.begin("--pid", job.pid, "--collect", "task,agent-kernel,agent-comm,agent-api")
 

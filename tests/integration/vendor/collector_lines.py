@@ -285,8 +285,7 @@ class Line:
         elif self.tasks_off and not self.asks_for_the_log:
             expected.update(taskTime="off", taskTrace="on")
         else:
-            by_mspti = self.says("task-memory") == "on" and self.chip not in ("310", "910", "310P")
-            asked = None if by_mspti else self.says("task-time") or self.says("task-trace")
+            asked = self.says("task-time") or self.says("task-trace")
             level = {"l0": "level0", "l2": "level2", "l3": "level2"}.get(asked, "level1")
             expected.update(taskTime="on", taskTrace="on", prof_level=level, ts_memcpy="on", runtimeTrace="on")
             expected.update({"stars_acsq_task": "on", "hwts_log": "", "hwts_log1": ""} if self.chip in STARS else

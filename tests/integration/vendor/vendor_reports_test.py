@@ -4,6 +4,7 @@ the same rows. Needs a checkout of it (tests/support/vendor_tools.py), of collec
 import collections
 import contextlib
 import csv
+import decimal
 import json
 import shutil
 import sqlite3
@@ -69,6 +70,29 @@ class VendorReportsTest(ReportingTest):
                         self.assertEqual(len(of_ours), len(of_theirs))
                         wrong = [pair for pair in zip(of_ours, of_theirs) if not self.is_same(*pair)]
                         self.assertEqual(wrong[:3], [], len(wrong))
+
+    def test_the_same_memory_of_operators(self):
+        for chip in ("910B", "310P", "950"):
+            with self.subTest(chip=chip):
+                daemon, theirs = self.record(chip, "--ascendcl=on", "--task-memory=on")
+                for what in ("summary", "timeline", "db"):
+                    run = vendor_tools.parse(theirs, "export", what)
+                    self.assertEqual((run.code, run.errors), (0, []), run)
+                ours = self.folder / "ours"
+                self.assertEqual(daemon.ctl("export", self.directory, "--format", "csv", "--vendor-compatible", "--out", ours).code, OK)
+                [exported] = ours.rglob(OUTPUT)
+                for table in ("operator_memory", "memory_record"):
+                    stamp = {"operator_memory": "Allocation Time(us)", "memory_record": "Timestamp(us)"}[table]
+                    ours, other = (self.rows(directory, table) for directory in (exported.parent, theirs))
+                    # It has all rows once more for each device.
+                    other = [row for row in other if row["Device"] == f"NPU:{row['Device_id']}"]
+                    self.assertGreater(len(other), 500)
+                    of_ours, of_other = (collections.Counter(tuple(round(float(value), 2) if name == "Duration(us)" else value for name, value in row.items() if name != stamp)
+                                                             for row in rows)
+                                         for rows in (ours, other))
+                    self.assertEqual((list((of_ours - of_other).elements())[:3], list((of_other - of_ours).elements())[:3]), ([], []), table)
+                    for mine, its in zip(*(sorted(decimal.Decimal(row[stamp]) for row in rows) for rows in (ours, other))):
+                        self.assertAlmostEqual(mine, its, delta=1)
 
     @needs_library
     def test_without_operators(self):

@@ -66,7 +66,7 @@ TEST(Programs, AnAnswerThatComesAsTimeRunsOutIsTheAnswer) {
     programs.Ask(1000, 1, take);
     ctl.After(900'000'000, [&] {
       programs.Ask(1000, 2, take);
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));  // ctl is busy
     });
     // Due when that is over, as is the end of the patience: the answer comes between the two.
     ctl.After(950'000'000, [&] {

@@ -11,6 +11,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 const std::string kSomeProcess{kProcess};
 
@@ -184,15 +185,17 @@ TEST(OptionWishes, LevelsOfTasksSayWhatTheyLack) {
   const auto no_attributes = HasSubstr("unmet task-time: not collected: attributes of operators");
   EXPECT_THAT(Remarks({{"task-time", "l2"}, {"mspti", "yes"}, {kSomeProcess, "yes"}}),
               ElementsAre(no_attributes));
-  const Given with_memory = {
-      {"task-time", "l2"}, {"hccl", "on"}, {"task-memory", "on"}, {kSomeProcess, "yes"}};
-  EXPECT_THAT(Remarks(with_memory),
-              ElementsAre(HasSubstr("unmet hccl: not collected: parts of collectives"), no_attributes));
-  EXPECT_THAT(Remarks(with_memory, k310P), ElementsAre());
+  Given preloaded = {{"task-time", "l2"}, {"hccl", "on"}, {"task-memory", "on"}, {kSomeProcess, "yes"}};
+  EXPECT_THAT(Remarks(preloaded), ElementsAre());
+  preloaded.emplace("mspti", "yes");
+  EXPECT_THAT(
+      Remarks(preloaded),
+      UnorderedElementsAre(HasSubstr("unmet hccl: not collected: parts of collectives"), no_attributes,
+                           HasSubstr("unmet task-memory: not collected: memory of operators")));
+  EXPECT_THAT(Remarks(preloaded, k310P), ElementsAre());
   // Of msprof's whole line parts are a matter of --task-time, too, which is on by itself.
   const auto line = [](std::string time, Chips chips = k910B) {
-    return Remarks({{"task-time", time}, {"task-memory", "on"}, {"msprof", "yes"}, {kSomeProcess, "yes"}},
-                   chips);
+    return Remarks({{"task-time", time}, {"mspti", "yes"}, {"msprof", "yes"}, {kSomeProcess, "yes"}}, chips);
   };
   const auto no_parts = HasSubstr("unmet task-time: not collected: parts of collectives");
   EXPECT_THAT(line("on"), ElementsAre(no_parts));
@@ -213,10 +216,10 @@ TEST(OptionWishes, ReportsOfCannStandForMspti) {
   EXPECT_THAT(kinds({{"task-time", "l2"}, {"msprof", "yes"}}), HasSubstr("agent-kernel:attributes=0"));
   EXPECT_EQ(kinds({{"task-time", "off"}, {"hccl", "on"}, {"msprof", "yes"}}), "agent-comm:parts=0");
   EXPECT_EQ(kinds({{"task-time", "on"}, {"mspti", "yes"}, {"msprof", "yes"}}), by_mspti);
-  EXPECT_THAT(kinds({{"task-time", "on"}, {"task-memory", "on"}, {"msprof", "yes"}}),
-              HasSubstr("agent-kernel=0"));
-  EXPECT_THAT(kinds({{"task-time", "on"}, {"task-memory", "on"}, {"msprof", "yes"}}, k310P),
-              HasSubstr("agent-kernel:operators=0"));
+  EXPECT_EQ(kinds({{"task-memory", "on"}, {"msprof", "yes"}}), "agent-memory:operators=0");
+  EXPECT_EQ(kinds({{"task-memory", "on"}, {"mspti", "yes"}, {"msprof", "yes"}}), "agent-memory=0");
+  EXPECT_EQ(kinds({{"task-memory", "on"}, {"mspti", "yes"}, {"msprof", "yes"}}, k310P),
+            "agent-memory:operators=0");
   // Beside profctl's own words for what MSPTI lacks.
   EXPECT_EQ(kinds({{"task-time", "on"}}), by_mspti);
   EXPECT_EQ(kinds({{"hccl", "on"}}), "agent-comm:parts=0");

@@ -134,7 +134,7 @@ TEST(Plan, ReportsAreRecordedWhereTheyAreAskedFor) {
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kAttributes);
   EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kStarted) << "no kernel stands twice";
-  EXPECT_THAT(Find(*plan, "agent-memory", "pid:42").reason, HasSubstr("only MSPTI tells of it"));
+  EXPECT_EQ(Find(*plan, "agent-memory", "pid:42").verdict, Verdict::kStarted);
 
   said.back() = {"reports", false, "somebody else receives them"};
   plan = MakePlan(spec, facts);
@@ -155,6 +155,18 @@ TEST(Plan, ReportsAreRecordedWhereTheyAreAskedFor) {
   EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kOperators);
 
   spec.kinds.pop_back();
+  spec.kinds.back() = {Kind::kAgentMemory, "operators", 0};
+  plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kTasks);
+  spec.kinds[1].mode = "";
+  plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kOperators)
+      << "kernels have theirs unless told otherwise";
+  spec.kinds.back().mode = "all";
+  EXPECT_THAT(MakePlan(spec, facts).status().message(), HasSubstr("agent-memory knows the mode operators"));
+  spec.kinds.back().mode = "";
   spec.kinds[1].mode = "attributes";
   facts.processes[0].agent.reset();
   facts.processes[0].agent_expected = true;
@@ -187,8 +199,7 @@ TEST(Plan, ReportsStandForMsptiOnItsOtherChips) {
     EXPECT_EQ(plan->agents.at(0).reports, agent::Reported::kOperators);
     EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kStarted);
     EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").verdict, Verdict::kStarted);
-    EXPECT_EQ(Find(*plan, "agent-memory", "pid:42").verdict, Verdict::kSkipped);
-    EXPECT_THAT(Find(*plan, "agent-memory", "pid:42").reason, HasSubstr("MSPTI does not support"));
+    EXPECT_EQ(Find(*plan, "agent-memory", "pid:42").verdict, Verdict::kStarted);
 
     said.back() = {"reports", true, "CANN is not loaded yet", true};
     plan = MakePlan(spec, facts);
@@ -206,8 +217,8 @@ TEST(Plan, ReportsStandForMsptiOnItsOtherChips) {
     facts.processes[0].agent_expected = true;
     plan = MakePlan(spec, facts);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_THAT(plan->agents.at(0).kinds,
-                ElementsAre(Kind::kAgentRange, Kind::kAgentKernel, Kind::kAgentComm, Kind::kAgentApi));
+    EXPECT_THAT(plan->agents.at(0).kinds, ElementsAre(Kind::kAgentRange, Kind::kAgentKernel, Kind::kAgentComm,
+                                                      Kind::kAgentApi, Kind::kAgentMemory));
   }
 }
 
