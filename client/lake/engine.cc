@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/join.h"
+#include "client/words/ascii.h"
 #include "client/words/text.h"
 
 namespace profd::lake {
@@ -20,6 +21,19 @@ constexpr std::pair<const char*, const char*> kSettings[] = {
     {"memory_limit", "384MB"},  // with what it does not count some 512 MB
     {"threads", "2"},
 };
+
+// Statements that begin with these do not read, or not only.
+constexpr std::string_view kWriting[] = {"alter",  "attach", "begin",    "call",   "checkpoint", "commit",
+                                         "copy",   "create", "delete",   "detach", "drop",       "export",
+                                         "import", "insert", "install",  "load",   "merge",      "pragma",
+                                         "reset",  "set",    "truncate", "update", "use",        "vacuum"};
+
+std::string FirstWord(std::string_view sql) {
+  sql.remove_prefix(std::min(sql.find_first_not_of(" \t\n\r"), sql.size()));
+  const auto end =
+      std::ranges::find_if(sql, [](char c) { return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z'); });
+  return client::Lower(sql.substr(0, static_cast<size_t>(end - sql.begin())));
+}
 
 Status Error(const char* why) {
   const std::string text = why == nullptr ? "no answer" : why;
@@ -126,6 +140,10 @@ base::Result<Answer> Engine::Ask(const std::string& sql) {
   size_t end = sql.find_last_not_of("; \t\n");
   const std::string one = sql.substr(0, end == std::string::npos ? 0 : end + 1);
   const std::string asked = "FROM (\n" + one + "\n)";
+  const std::string word = FirstWord(one);
+  if (std::ranges::find(kWriting, word) != std::end(kWriting))
+    return Status(Code::kInvalidArgument,
+                  "SQL: expected a query that reads (SELECT …, WITH …), and " + word + " does not");
   Handle statements = nullptr;
   const uint64_t count = library_.extract_statements(connection_, asked.c_str(), &statements);
   library_.destroy_extracted(&statements);

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <vector>
 
 #include "client/lake/files.h"
+#include "client/lake/manifest.h"
 #include "client/lake/schema.h"
 #include "client/words/text.h"
 
@@ -42,6 +44,14 @@ Status FetchTables(s3::Bucket& bucket, const std::string& query, const Engine& e
       objects.insert(objects.end(), found.begin(), found.end());
     }
   }
+  PROFD_ASSIGN_OR_RETURN(const auto manifests, bucket.List(std::string(kManifests)));
+  std::set<std::string> merged;
+  for (const s3::Object& object : manifests) {
+    const std::string path = folder + "/manifest.json";
+    PROFD_RETURN_IF_ERROR(bucket.Get(object.name, path));
+    (void)AddMerged(path, &merged);  // as in a folder
+  }
+  std::erase_if(objects, [&](const s3::Object& object) { return merged.contains(object.name); });
   PROFD_RETURN_IF_ERROR(CheckRoom(objects, folder, bucket.name()));
   for (const s3::Object& object : objects) {
     const fs::path path = fs::path(folder) / object.name;

@@ -31,6 +31,29 @@ constexpr Question kQuestions[] = {
      "SELECT \"group\", op, size_class, sum(n)::BIGINT AS n, sum(total_ns) // 1000 AS total_us, "
      "sum(wait_ns) // 1000 AS wait_us, sum(bytes)::BIGINT AS bytes FROM comm "
      "GROUP BY \"group\", op, size_class ORDER BY total_us DESC, 1, 2, 3 LIMIT 20"},
+    {"slow-since", "ranks that have become slow: since which step, and how many times their usual length",
+     "SELECT job, rank, node, min(step) AS since_step, min(t) AS since, round(max(now / usual), 2) AS "
+     "times_longer FROM (SELECT *, median(step_us) OVER (PARTITION BY node, instance, proc, job, attempt, "
+     "rank "
+     "ORDER BY step ROWS BETWEEN CURRENT ROW AND 20 FOLLOWING) AS now, median(step_us) OVER (PARTITION BY "
+     "node, "
+     "instance, proc, job, attempt, rank ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS "
+     "usual "
+     "FROM steps WHERE open = 0) WHERE now > 1.3 * usual GROUP BY ALL ORDER BY since, job, rank LIMIT 100"},
+    {"hangs", "steps that hang, or hung: longer than 10 s, or not ended",
+     "SELECT job, rank, node, step, t, step_us, open FROM steps WHERE open = 1 OR step_us > 10_000_000 "
+     "ORDER BY t, job, rank LIMIT 100"},
+    {"missing", "rows of the always-on summary that the lake lacks, and why",
+     "SELECT node, why, \"table\", \"user\", job, rank, sum(\"rows\")::BIGINT AS \"rows\", min(\"from\") AS "
+     "\"from\", "
+     "max(\"to\") AS \"to\" FROM loss GROUP BY ALL UNION ALL SELECT node, 'not shipped, or lost with the "
+     "node', "
+     "'steps', NULL, NULL, NULL, gap - told, NULL, NULL FROM (SELECT node, instance, max(seq) + 1 - "
+     "count(DISTINCT seq) AS gap, coalesce((SELECT sum(\"rows\")::BIGINT FROM loss WHERE loss.node = "
+     "steps.node AND "
+     "loss.instance = steps.instance AND \"table\" = 'steps' AND why = 'folder full'), 0) AS told FROM steps "
+     "GROUP "
+     "BY node, instance) WHERE gap > told ORDER BY node, \"rows\" DESC, why LIMIT 1000"},
     {"recordings", "recordings, whose they are, and whether they are whole",
      "SELECT object, node, \"user\", job, \"from\", \"to\", bytes, verdict, lost FROM captures "
      "ORDER BY node, object LIMIT 1000"},

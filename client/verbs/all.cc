@@ -31,6 +31,7 @@
   VERB(Query)             \
   VERB(Sql)               \
   VERB(Ship)              \
+  VERB(Lake)              \
   VERB(Analyze)           \
   VERB(Compare)           \
   VERB(Report)            \

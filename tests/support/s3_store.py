@@ -41,6 +41,8 @@ log_file = {folder}/$name.log
 mon_data = {folder}/mon
 osd_data = {folder}/osd
 osd_objectstore = memstore
+osd_class_update_on_start = false
+osd_crush_update_on_start = false
 memstore_device_bytes = 536870912
 rgw_data = {folder}/rgw
 rgw_frontends = beast {frontend}
@@ -100,6 +102,8 @@ class Store:
         self.run("ceph-mon", "--mkfs", "-i", "a", "--monmap", self.folder / "monmap")
         self.start("mon", "ceph-mon", "-i", "a")
         self.run("ceph", "--connect-timeout", str(PATIENCE_S), "osd", "new", osd)
+        # Else the store says where it belongs as it starts, now and then before it knows the cluster, and ends.
+        self.run("ceph", "osd", "crush", "add", "osd.0", "1", "root=default", "host=here")
         self.run("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", osd)
         self.start("osd", "ceph-osd", "-i", "0")
         self.start_gateway()
@@ -125,8 +129,10 @@ class Store:
                 socket.create_connection(("127.0.0.1", self.port)).close()
                 return
             except OSError:
-                if time.monotonic() > end or self.processes["rgw"].poll() is not None:
-                    raise AssertionError((self.folder / "rgw.out").read_text()) from None
+                gone = [name for name, process in self.processes.items() if process.poll() is not None]
+                if gone or time.monotonic() > end:
+                    told = "".join((self.folder / f"{name}.out").read_text() for name in self.processes)
+                    raise AssertionError(f"the store does not start; ended: {gone}: {told}") from None
                 time.sleep(0.05)  # it says nowhere else that it listens
 
     def kill_gateway(self):

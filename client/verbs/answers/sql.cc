@@ -108,8 +108,13 @@ base::Result<std::unique_ptr<analyze::Analysis>> Read(const Context& context, co
   analyze::Request request;
   request.recursive = options.recursive;
   PROFD_ASSIGN_OR_RETURN(request.jobs, ParseThreads(""));
-  return AnalyseForTables(context, options.from.empty() ? std::vector<std::string>{"last"} : options.from,
-                          std::move(request));
+  auto read = AnalyseForTables(
+      context, options.from.empty() ? std::vector<std::string>{"last"} : options.from, std::move(request));
+  std::error_code error;
+  if (read.status().code() == Code::kNotFound && fs::is_directory(options.from.front(), error))
+    return Status(Code::kNotFound,
+                  read.status().message() + " It is no lake, either: that has hot/v1, or TABLE.parquet");
+  return read;
 }
 
 Status Fetch(const std::string& from, const std::string& query, const lake::Engine& engine,

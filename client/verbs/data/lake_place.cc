@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/files/way.h"
+#include "client/lake/files.h"
 #include "client/lake/s3/bucket.h"
 #include "client/verbs/data/table_file.h"
 #include "client/words/text.h"
@@ -21,23 +22,27 @@ class FolderPlace : public LakePlace {
  public:
   explicit FolderPlace(std::string folder) : folder_(std::move(folder)) {}
   std::string name() const override { return OneLine(folder_); }
-  bool Has(const lake::Shipment& shipment) const override {
+  bool Has(const std::string& object) const override {
     std::error_code error;
-    return fs::exists(fs::symlink_status(PathOf(shipment), error));
+    return fs::exists(fs::symlink_status(PathOf(object), error));
   }
-  Result<bool> Add(lake::Engine& engine, const lake::Shipment& shipment,
-                   const TemporaryFolder& scratch) override {
-    if (Has(shipment)) return false;
+  Result<bool> Put(const std::string& object, const std::string& file) override {
+    if (Has(object)) return false;
+    const std::string path = PathOf(object);
     PROFD_RETURN_IF_ERROR(
-        base::OpenWay(folder_ + "/" + shipment.folder, base::IfMissing::kMake, base::Trust::kLinks).status());
-    PROFD_RETURN_IF_ERROR(WriteTable(engine, shipment.rows, scratch, PathOf(shipment)));
+        base::OpenWay(fs::path(path).parent_path(), base::IfMissing::kMake, base::Trust::kLinks).status());
+    PROFD_RETURN_IF_ERROR(CopyToNamed(file, path));
     return true;
+  }
+  Result<std::vector<std::string>> List(const std::string& beginning) override {
+    return lake::FilesBelow(folder_, beginning);
+  }
+  Result<std::string> Local(const std::string& object, const TemporaryFolder&) override {
+    return PathOf(object);
   }
 
  private:
-  std::string PathOf(const lake::Shipment& shipment) const {
-    return folder_ + "/" + shipment.folder + "/" + shipment.name;
-  }
+  std::string PathOf(const std::string& object) const { return folder_ + "/" + object; }
   const std::string folder_;
 };
 
@@ -45,12 +50,24 @@ class BucketPlace : public LakePlace {
  public:
   explicit BucketPlace(lake::s3::Address address) : bucket_(std::move(address)) {}
   std::string name() const override { return bucket_.name(); }
-  bool Has(const lake::Shipment&) const override { return false; }
-  Result<bool> Add(lake::Engine& engine, const lake::Shipment& shipment,
-                   const TemporaryFolder& scratch) override {
-    const std::string made = scratch.path() + "/table.parquet";
-    PROFD_RETURN_IF_ERROR(engine.Write(shipment.rows, made));
-    return bucket_.Put(shipment.folder + "/" + shipment.name, made);
+  bool Has(const std::string&) const override { return false; }
+  Result<bool> Put(const std::string& object, const std::string& file) override {
+    return bucket_.Put(object, file);
+  }
+  Result<std::vector<std::string>> List(const std::string& beginning) override {
+    PROFD_ASSIGN_OR_RETURN(const auto objects, bucket_.List(beginning));
+    std::vector<std::string> names;
+    names.reserve(objects.size());
+    for (const lake::s3::Object& object : objects) names.push_back(object.name);
+    return names;
+  }
+  Result<std::string> Local(const std::string& object, const TemporaryFolder& scratch) override {
+    const fs::path path = fs::path(scratch.path()) / object;
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    if (error) return lake::NotReadable(path.parent_path(), error);
+    PROFD_RETURN_IF_ERROR(bucket_.Get(object, path));
+    return path.string();
   }
 
  private:
@@ -59,17 +76,25 @@ class BucketPlace : public LakePlace {
 
 }  // namespace
 
-Result<std::unique_ptr<LakePlace>> OpenLakePlace(const std::string& to) {
-  if (to.starts_with(lake::s3::kScheme)) {
-    auto address = lake::s3::AddressOf(to, [](const char* name) { return std::getenv(name); });
-    if (!address.ok()) return address.status().In("--to");
+Result<bool> LakePlace::PutRows(lake::Engine& engine, const std::string& rows, const std::string& object,
+                                const TemporaryFolder& scratch) {
+  if (Has(object)) return false;
+  const std::string made = scratch.path() + "/table.parquet";
+  PROFD_RETURN_IF_ERROR(engine.Write(rows, made));
+  return Put(object, made);
+}
+
+Result<std::unique_ptr<LakePlace>> OpenLakePlace(const std::string& option, const std::string& place) {
+  if (place.starts_with(lake::s3::kScheme)) {
+    auto address = lake::s3::AddressOf(place, [](const char* name) { return std::getenv(name); });
+    if (!address.ok()) return address.status().In(option);
     return std::unique_ptr<LakePlace>(std::make_unique<BucketPlace>(std::move(*address)));
   }
   std::error_code error;
-  if (!fs::is_directory(to, error))
-    return Status(Code::kNotFound,
-                  "--to " + OneLine(to) + ": there is no such folder: create the lake's folder first");
-  return std::unique_ptr<LakePlace>(std::make_unique<FolderPlace>(to));
+  if (!fs::is_directory(place, error))
+    return Status(Code::kNotFound, option + " " + OneLine(place) +
+                                       ": there is no such folder: create the lake's folder first");
+  return std::unique_ptr<LakePlace>(std::make_unique<FolderPlace>(place));
 }
 
 }  // namespace profd::client

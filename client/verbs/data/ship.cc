@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Code;
-using base::Result;
 using base::Status;
 
 struct Options {
@@ -26,16 +25,18 @@ struct Options {
   bool recursive = false;
 };
 
+std::string ObjectOf(const lake::Shipment& shipment) { return shipment.folder + "/" + shipment.name; }
+
 // What became of files.
 class Ledger {
  public:
   Ledger(const Context& context, LakePlace& place) : context_(context), place_(place) {}
 
   Status Ship(lake::Engine& engine, const lake::Shipment& shipment, const TemporaryFolder& scratch) {
-    PROFD_ASSIGN_OR_RETURN(const bool is_new, place_.Add(engine, shipment, scratch));
+    PROFD_ASSIGN_OR_RETURN(const bool is_new,
+                           place_.PutRows(engine, shipment.rows, ObjectOf(shipment), scratch));
     shipped_ += is_new ? 1 : 0;
-    files_.push_back(
-        {{"file", shipment.folder + "/" + shipment.name}, {"table", shipment.table}, {"new", is_new}});
+    files_.push_back({{"file", ObjectOf(shipment)}, {"table", shipment.table}, {"new", is_new}});
     return {};
   }
   void Print() const {
@@ -97,7 +98,7 @@ ExitCode ShipSummary(const Context& context, const Options& options, LakePlace& 
     const auto one = [&]() -> Status {
       PROFD_ASSIGN_OR_RETURN(const lake::RowsFile file, lake::ReadRowsFile(options.summary, name));
       PROFD_ASSIGN_OR_RETURN(const lake::Shipment shipment, lake::ShipmentOf(file));
-      if (!place.Has(shipment)) PROFD_RETURN_IF_ERROR(lake::FillFrom(work.engine(), file, scratch));
+      if (!place.Has(ObjectOf(shipment))) PROFD_RETURN_IF_ERROR(lake::FillFrom(work.engine(), file, scratch));
       return ledger.Ship(work.engine(), shipment, scratch);
     };
     const Status status = one();
@@ -143,7 +144,7 @@ Status CheckWishes(const Options& options) {
 
 ExitCode Run(const Context& context, const Options& options) {
   if (const Status status = CheckWishes(options); !status.ok()) return context.Fail(status);
-  const auto place = OpenLakePlace(options.to);
+  const auto place = OpenLakePlace("--to", options.to);
   if (!place.ok()) return context.Fail(place.status());
   LakeWork work;
   const auto scratch = TemporaryFolder::Make("ship");

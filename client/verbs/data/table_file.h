@@ -9,8 +9,10 @@
 
 namespace profd::client {
 
-// The engine writes into `scratch`, where nobody else can. Only a whole file gets its name, and no link of
-// somebody else's is followed to it. `rows`: a table, or "(SELECT …)".
+// What is in `made`. Only a whole file gets its name, and no link of somebody else's is followed to it.
+base::Status CopyToNamed(const std::string& made, const std::string& path);
+// The engine writes into `scratch`, where nobody else can; CopyToNamed() does the rest. `rows`: a table, or
+// "(SELECT …)".
 base::Status WriteTable(lake::Engine& engine, const std::string& rows, const TemporaryFolder& scratch,
                         const std::string& path);
 

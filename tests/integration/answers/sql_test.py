@@ -139,7 +139,9 @@ class SqlTest(unittest.TestCase):
         for name in names:
             result = profctl("sql", "--question", name, "--from", self.folder, "--csv")
             self.assertEqual(result.returncode, 0, result.stderr)
-            self.assertGreater(len(list(csv.reader(io.StringIO(result.stdout)))), 1, name)
+            # Of recordings of a healthy job these have nothing to say.
+            least = 1 if name in ("slow-since", "hangs", "missing") else 2
+            self.assertGreaterEqual(len(list(csv.reader(io.StringIO(result.stdout)))), least, name)
 
     def test_docs_have_the_schema(self):
         page = (harness.ROOT / "docs" / "lake.md").read_text()
@@ -167,9 +169,11 @@ class SqlTest(unittest.TestCase):
         for query, says in (
             ("SELECT * FROM read_text('/etc/passwd')", "disabled by configuration"),
             ("SELECT * FROM '/etc/passwd.csv'", "disabled by configuration|does not exist"),
-            ("INSTALL httpfs", "[Ss]yntax"),
-            (f"COPY steps TO '{out}'", "[Ss]yntax"),
-            ("SET memory_limit = '9GB'", "[Ss]yntax"),
+            ("INSTALL httpfs", "expected a query that reads .*, and install does not"),
+            ("SELECT DELETE FROM", "[Ss]yntax"),
+            (f"COPY steps TO '{out}'", "and copy does not"),
+            ("\n SET memory_limit = '9GB'", "and set does not"),
+            ("delete FROM steps", "and delete does not"),
             (f"SELECT 1); COPY steps TO '{out}'; FROM (SELECT 1", "expected one SELECT"),
             ("SELECT 1); SET memory_limit = '9GB'; FROM (SELECT 1", "expected one SELECT"),
             ("SELECT 1); INSTALL httpfs; FROM (SELECT 1", "expected one SELECT"),

@@ -86,6 +86,12 @@ class ObjectStoreTest(harness.ProfdTest):
             wanted = json.loads(self.profctl("sql", ALL, "--from", folder, "--json").stdout)
         self.assertEqual(len(wanted), 8)
         self.assertEqual(self.ask(ALL), wanted)
+        self.assertRegex(self.profctl("lake", "merge", LAKE).stdout, rf"^10 files merged into \d+ in {LAKE} at ")
+        self.assertEqual(self.ask(ALL), wanted)
+        for name in self.objects():
+            if "/hot/" in name:
+                self.store.ask("DELETE", "/lake/" + name)
+        self.assertEqual(self.ask(ALL), wanted)
         # A lake is a folder of the bucket, and the whole bucket another one.
         self.assertEqual(self.ask("SELECT count(*) AS n FROM steps", "s3://lake"), [{"n": 0}])
         self.assertEqual(self.ask("SELECT count(*) AS n FROM captures"), [{"n": 2}])

@@ -6,6 +6,7 @@ import pathlib
 import stat
 import subprocess
 import tempfile
+import time
 import unittest
 
 import harness
@@ -175,13 +176,99 @@ class SummaryTest(harness.ProfdTest):
     @unittest.skipUnless(LIBRARY, "scripts/lake.sh has not fetched the library")
     def test_a_step_that_hung_is_one_row(self):
         self.rows.mkdir()
-        text = ("# profd rows 1 table=steps node=n1 instance=0000000b sequence=0\n\"seq\",\"t\",\"ver\",\"step\",\"open\",\"step_us\"\n"
-                "0,1700000000000000000,0,5,1,10000000\n1,1700000000000000000,1,4,0,20000\n0,1700000000000000000,1,5,0,15000000\n")
-        (self.rows / "steps_0000000b_0.rows").write_text(
-            f"{text}# rows=3 first_ns=1700000000000000000 last_ns=0 crc32c={self.crc32c(text.encode()):08x}\n")
+        t = 1700000000000000000
+        self.put("steps", "0000000b", 0, ("seq", "t", "ver", "step", "open", "step_us"),
+                 [(0, t, 0, 5, 1, 10000000), (1, t, 1, 4, 0, 20000), (0, t, 1, 5, 0, 15000000)])
         self.ship()
         self.assertEqual(self.ask("SELECT step, open, step_us FROM steps ORDER BY step"),
                          [{"step": 4, "open": 0, "step_us": 20000}, {"step": 5, "open": 0, "step_us": 15000000}])
+
+    def put(self, table, instance, sequence, columns, rows, first_ns=1700000000000000000):
+        """A file of rows as profd closes it."""
+        lines = [f"# profd rows 1 table={table} node=n1 instance={instance} sequence={sequence}", ",".join(f'"{name}"' for name in columns)]
+        text = "".join(line + "\n" for line in lines + [",".join(map(str, row)) for row in rows])
+        (self.rows / f"{table}_{instance}_{sequence}.rows").write_text(
+            f"{text}# rows={len(rows)} first_ns={first_ns} last_ns=0 crc32c={self.crc32c(text.encode()):08x}\n")
+
+    @unittest.skipUnless(LIBRARY, "scripts/lake.sh has not fetched the library")
+    def test_questions_of_operators(self):
+        """Rank 1 takes twice as long from step 60 on and hangs in the last; ten rows were removed, and twenty never came."""
+        self.rows.mkdir()
+        columns = ("seq", "t", "ver", "step", "open", "step_us", "rank", "proc")
+
+        def row(seq, rank, step, us, is_open=0):
+            return (seq, 1700000000000000000 + step * 10**9, 1 - is_open, step, is_open, us, rank, f'"p{rank}"')
+
+        steps = [row(2 * step + rank, rank, step, 2000 if rank == 1 and step >= 60 else 1000) for step in range(100) for rank in (0, 1)]
+        self.put("steps", "0000000b", 0, columns, steps[10:60])
+        self.put("steps", "0000000b", 1, columns, [*steps[80:], row(200, 1, 100, 10_000_000, 1)])
+        self.put("loss", "0000000b", 0, ("seq", "t", "table", "rows", "from", "to", "why"),
+                 [(0, 1700000000000000000, '"steps"', 10, 1700000000000000000, 1700000004000000000, '"folder full"'),
+                  (1, 1700000000000000000, '"steps"', 3, 1700000001000000000, 1700000001000000000, '"overwritten"')])
+        self.ship()
+
+        def answer(question):
+            result = subprocess.run([str(PROFCTL), "sql", "--question", question, "--from", self.lake, "--json"], capture_output=True,
+                                    text=True, check=False)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return json.loads(result.stdout)
+
+        [slow] = answer("slow-since")
+        self.assertEqual((slow["rank"], slow["times_longer"]), (1, 2.0))
+        self.assertAlmostEqual(slow["since_step"], 60, delta=12)  # the median of twenty steps sees it before they are over
+        self.assertEqual([(one["rank"], one["step"], one["open"]) for one in answer("hangs")], [(1, 100, 1)])
+        self.assertEqual([(one["why"], one["rows"]) for one in answer("missing")],
+                         [("not shipped, or lost with the node", 20), ("folder full", 10), ("overwritten", 3)])
+
+    @unittest.skipUnless(LIBRARY, "scripts/lake.sh has not fetched the library")
+    def test_small_files_become_large_ones(self):
+        """Every row once before, meanwhile and after, with the node of its file's name, whoever dies in between."""
+        self.rows.mkdir()
+        columns, hour = ("seq", "t", "ver", "step", "open", "step_us", "rank"), 3600 * 10**9
+        for number in range(6):  # two hours; the step that is open at the end of a file is closed in the next
+            begin = 1700000000000000000 + number * hour // 3
+            self.put("steps", "0000000b", number, columns,
+                     [(10 * number + at, begin + at * 10**9, int(at < 9), 10 * number + at, int(at == 9), 1000 + at, 1) for at in range(10)] +
+                     ([(10 * number - 1, begin - hour // 3 + 9 * 10**9, 1, 10 * number - 1, 0, 9999, 1)] if number else []))
+        self.ship()
+
+        def merge(*words, code=0):
+            result = subprocess.run([str(PROFCTL), "lake", "merge", self.lake, *words], capture_output=True, text=True, check=False)
+            self.assertEqual(result.returncode, code, result.stderr)
+            return result.stdout
+
+        def rows():
+            return self.ask("FROM steps ORDER BY ALL")
+
+        wanted = rows()
+        self.assertEqual((len(wanted), sum(row["open"] for row in wanted), {row["node"] for row in wanted}), (60, 1, {"n1"}))
+        self.assertRegex(merge(), rf"^6 files merged into 2 in {self.lake}, 60 rows\n$")
+        cold = sorted(path.relative_to(self.lake).as_posix() for path in self.lake.glob("cold/**/*.parquet"))
+        self.assertEqual([name.rsplit("/", 1)[0] for name in cold],
+                         [f"cold/v1/steps/day=2023-11-{day}/hour={of}" for day, of in ((14, 22), (14, 23))])
+        self.assertEqual(rows(), wanted)
+        self.assertEqual(merge(), f"nothing to merge in {self.lake}\n")
+        # Its inputs may go now.
+        [manifest] = self.lake.glob("catalog/v1/merged/*.json")
+        for name in json.loads(manifest.read_text())["inputs"]:
+            (self.lake / name).unlink()
+        self.assertEqual(rows(), wanted)
+        self.ship()
+        # One that died before its manifest was written, and a manifest that is damaged: the same rows.
+        for breaks in (manifest.unlink, lambda: manifest.write_text("{")):
+            breaks()
+            self.assertEqual(rows(), wanted)
+            manifest.unlink(missing_ok=True)
+            self.assertIn("6 files merged into 2", merge())
+            self.assertEqual(sorted(path.relative_to(self.lake).as_posix() for path in self.lake.glob("cold/**/*.parquet")), cold)
+            self.assertEqual(rows(), wanted)
+        # What has just come waits until nothing more comes in its ten minutes.
+        now = time.time_ns()
+        self.put("steps", "0000000c", 0, columns, [(0, now, 1, 0, 0, 5, 1)], first_ns=now)
+        self.ship()
+        self.assertEqual(merge(), f"nothing to merge in {self.lake}\n")
+        self.assertEqual(merge("--now"), f"1 files merged into 1 in {self.lake}, 1 rows\n")
+        self.assertEqual(len(rows()), 61)
 
     @staticmethod
     def crc32c(data):
