@@ -34,6 +34,7 @@
 #include "daemon/host/files/driver_counters.h"
 #include "daemon/host/process/heirlooms.h"
 #include "daemon/host/process/nursery.h"
+#include "daemon/host/process/passed_directory.h"
 #include "daemon/host/process/stand_in.h"
 #include "daemon/live/limits.h"
 #include "daemon/live/live.h"
@@ -175,15 +176,14 @@ class Daemon {
       return auth::AgentSeat{seat.number, seat.region->memfd(), seat.region->wake_fd()};
     };
     options.leave_seat = [this](uint64_t seat) { agents_.LeaveSeat(seat); };
-    options.discard = [this](uid_t user, std::vector<base::UniqueFd> passed) {
-      auto held = std::make_shared<std::vector<base::UniqueFd>>(std::move(passed));
+    options.look = [this](uid_t user, base::UniqueFd socket, const auth::Door::Options::Looked& looked) {
       aside_.RunFor(
           user,
-          [held = std::move(held)]() mutable -> std::function<void()> {
-            held.reset();
-            return [] {};
+          [user, held = std::make_shared<base::UniqueFd>(std::move(socket)),
+           looked]() -> std::function<void()> {
+            return [looked, comes = host::LookAtPassed(user, held->get())] { looked(comes); };
           },
-          [](const base::Status&) {});
+          looked);
     };
     options.is_stuck = [this](uid_t user) { return aside_.IsStuck(user); };
     return options;
