@@ -34,7 +34,7 @@
 #include "daemon/host/files/driver_counters.h"
 #include "daemon/host/process/heirlooms.h"
 #include "daemon/host/process/nursery.h"
-#include "daemon/host/process/passed_directory.h"
+#include "daemon/host/files/passed_directory.h"
 #include "daemon/host/process/stand_in.h"
 #include "daemon/live/limits.h"
 #include "daemon/live/live.h"

@@ -1,4 +1,4 @@
-#include "daemon/host/process/passed_directory.h"
+#include "daemon/host/files/passed_directory.h"
 
 #include <sys/socket.h>
 
