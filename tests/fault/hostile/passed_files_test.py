@@ -48,7 +48,7 @@ class PassedFilesTest(harness.ProfdTest):
             os.read(orders, 1)
             doors = [raw.Door(daemon.socket, raw.HELLO_OUTPUT, [file]) for _ in range(4)]
             os.write(answers, b"told" if all(door.status == raw.OUTPUT_DIR and door.reason for door in doors) else b"not")
-            time.sleep(600)
+            time.sleep(600)  # until it is killed
         os.close(orders)
         os.close(answers)
         self.addCleanup(os.waitpid, pid, 0)
