@@ -6,8 +6,8 @@
 //   # rows=1 first_ns=… last_ns=… crc32c=0123abcd          of all that stands before this line
 //
 // The name is TABLE_INSTANCE_SEQUENCE.rows; with a point in front it is still written, and has no last line.
-// `instance` is another at each start of profd, and a name never comes again. A file has the rows of one user (`uid`;
-// 4294967295: of several, or nobody's).
+// `instance` is another at each start of profd, and a name never comes again. A file has the rows of one user
+// (`uid`; 4294967295: of several, or nobody's).
 #pragma once
 
 #include <charconv>
