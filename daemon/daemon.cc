@@ -1,8 +1,12 @@
 #include "daemon/daemon.h"
 
 #include <malloc.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,6 +36,7 @@
 #include "daemon/host/events/kernel_names.h"
 #include "daemon/host/events/uprobes.h"
 #include "daemon/host/files/driver_counters.h"
+#include "daemon/host/files/passed_directory.h"
 #include "daemon/host/process/heirlooms.h"
 #include "daemon/host/process/nursery.h"
 #include "daemon/host/process/stand_in.h"
@@ -54,6 +59,7 @@ namespace {
 // What sessions take to go on and to end: each of a start's and an end's takes one or two at a time.
 constexpr size_t kSpareThreads = 16;
 constexpr uint64_t kNurseryAgainNs = 1'000'000'000;
+constexpr uint64_t kLastCallsNs = 2'000'000'000;
 
 class Daemon {
  public:
@@ -144,6 +150,7 @@ class Daemon {
     // The sources and writers go before the executor that their last answers were posted to.
     door_.reset();
     server_.reset();
+    ended_->Say();
     limits_.reset();
     summary_.reset();
     scrape_.reset();
@@ -175,15 +182,14 @@ class Daemon {
       return auth::AgentSeat{seat.number, seat.region->memfd(), seat.region->wake_fd()};
     };
     options.leave_seat = [this](uint64_t seat) { agents_.LeaveSeat(seat); };
-    options.discard = [this](uid_t user, std::vector<base::UniqueFd> passed) {
-      auto held = std::make_shared<std::vector<base::UniqueFd>>(std::move(passed));
+    options.look = [this](uid_t user, base::UniqueFd socket, const auth::Door::Options::Looked& looked) {
       aside_.RunFor(
           user,
-          [held = std::move(held)]() mutable -> std::function<void()> {
-            held.reset();
-            return [] {};
+          [user, held = std::make_shared<base::UniqueFd>(std::move(socket)),
+           looked]() -> std::function<void()> {
+            return [looked, comes = host::LookAtPassed(user, held->get())] { looked(comes); };
           },
-          [](const base::Status&) {});
+          looked);
     };
     options.is_stuck = [this](uid_t user) { return aside_.IsStuck(user); };
     return options;
@@ -274,6 +280,19 @@ class Daemon {
   }
   void Ready() { base::TellServiceManager("READY=1\nSTATUS=listens on " + config_.socket); }
 
+  // gRPC waits for every call, and one may never end: the kernel made no thread for what was to end it. All
+  // is sealed by now, and the next profd must not wait for that.
+  void EndWithin(uint64_t patience_ns) {
+    base::StartThread("last-calls", [patience_ns, ended = ended_] {
+      std::unique_lock lock(ended->mutex);
+      if (ended->changed.wait_for(lock, std::chrono::nanoseconds(patience_ns), [&] { return ended->is_so; }))
+        return;
+      base::LogWarn("calls of clients do not end: profd goes without them; what was recorded is sealed");
+      base::StopLog();
+      ::_exit(0);
+    }).detach();
+  }
+
   void Stop(int signal) {
     if (stopping_) return;
     stopping_ = true;
@@ -282,6 +301,8 @@ class Daemon {
     const auto one_done = base::After(2, [this] {
       // What the seals posted (answers to callers) goes out first.
       ctl_.Post([this] {
+        summary_.reset();
+        EndWithin(kLastCallsNs);
         server_->Shutdown();
         ctl_.Stop();
       });
@@ -290,6 +311,18 @@ class Daemon {
     manager_->Shutdown(one_done);
   }
 
+  struct Ended {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_so = false;
+
+    void Say() {
+      const std::lock_guard lock(mutex);
+      is_so = true;
+      changed.notify_all();
+    }
+  };
+  const std::shared_ptr<Ended> ended_ = std::make_shared<Ended>();
   config::Config config_;  // ctl's
   const std::function<base::Result<config::Config>()> load_;
   std::optional<auth::SocketClaim> claim_;

@@ -11,6 +11,7 @@
 
 #include "base/unique_fd.h"
 #include "base/version.h"
+#include "client/files/own_folder.h"
 #include "client/words/ascii.h"
 
 namespace profd::client {
@@ -208,7 +209,11 @@ uint64_t SizeOf(const std::vector<CaptureMember>& members) {
 }
 
 Status WriteCapture(const std::string& path, const std::vector<CaptureMember>& members) {
-  const base::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
+  const size_t name_at = path.rfind('/') + 1;  // without a slash: 0
+  PROFD_ASSIGN_OR_RETURN(const base::UniqueFd folder, OpenWay(path.substr(0, name_at), IfMissing::kFail));
+  const std::string place = PathOf(folder) + "/" + path.substr(name_at);
+  const base::UniqueFd file(
+      ::open(place.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640));
   if (!file) return Status::FromErrno("cannot make " + path);
   std::string bytes;
   bytes.reserve(SizeOf(members));
@@ -222,7 +227,7 @@ Status WriteCapture(const std::string& path, const std::vector<CaptureMember>& m
     const ssize_t written = ::write(file.get(), bytes.data() + at, bytes.size() - at);
     if (written < 0) {
       Status why = Status::FromErrno("cannot write " + path);
-      ::unlink(path.c_str());
+      ::unlink(place.c_str());
       return why;
     }
     at += static_cast<size_t>(written);

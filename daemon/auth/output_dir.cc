@@ -65,11 +65,6 @@ Status Probe(int fd) {
 
 }  // namespace
 
-bool IsDirectory(int fd) {
-  const int flags = ::fcntl(fd, F_GETFL);
-  return flags >= 0 && (flags & O_DIRECTORY) != 0;
-}
-
 Status ProbeOutputDir(int fd, const Credentials& caller) {
   const uid_t own = ::geteuid();
   if (caller.uid == own) return Probe(fd);

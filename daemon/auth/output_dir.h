@@ -23,10 +23,6 @@ struct PassedDir {
   Credentials sender;
 };
 
-// Was opened as one (O_DIRECTORY). Asks the kernel's table of open files, never a file system: any thread.
-// Closing one does not wait for its file system either, as closing a file can.
-bool IsDirectory(int fd);
-
 // Makes and removes a folder in it with the caller's identity on the calling thread: access lists, quotas,
 // read-only and network file systems answer for themselves. May block on the file system: not on ctl.
 base::Status ProbeOutputDir(int fd, const Credentials& caller);

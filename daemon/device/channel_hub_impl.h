@@ -90,6 +90,7 @@ class ChannelHub::Impl {
   ChannelPump& PumpFor(ChannelId id) { return *pumps_[PumpOf(id.device)]; }
   void Submit(ChannelId id, bool ends, std::function<void()> work,
               std::function<void(ControlQueue::Outcome)> done, std::function<void()> late);
+  const std::string& StopsHang(uint32_t device);
   base::Status Late(const char* doing, const ChannelRequest& request, uint64_t timeout_ns) const;
 
   void Yield(Channel& channel);
@@ -124,7 +125,8 @@ class ChannelHub::Impl {
   Timer timer_;
   DeviceCalls calls_;
   DeviceWatch watch_;
-  std::map<uint32_t, uint32_t> stopping_;  // prof_stop calls under way, by device
+  std::map<uint32_t, uint32_t> stopping_;       // prof_stop calls under way, by device
+  std::map<uint32_t, std::string> stops_hang_;  // by device: what is said of it while a stop has not returned
   std::vector<std::unique_ptr<ChannelPump>> pumps_;
   std::map<ChannelId, ChannelPtr> channels_;
   ReadWatch reads_;

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/calendar.h"
 #include "base/clock.h"
 #include "daemon/device/channel_hub_impl.h"
 
@@ -177,23 +178,27 @@ void ChannelHub::Impl::StopNow(const ChannelPtr& channel) {
       [this, channel, code](Outcome outcome) {
         OnStopped(channel, outcome == Outcome::kReturned ? std::optional(*code) : std::nullopt);
       },
-      [this, channel] { Forget(channel); });
+      [this, channel] {  // after all
+        stops_hang_.erase(channel->id.device);
+        Forget(channel);
+      });
 }
 
-// `code` is the driver's; nothing when it did not answer in time.
+// `code` is the driver's; nothing when it did not answer in time. What a device as a whole does is said in
+// the same words of each of its channels.
 void ChannelHub::Impl::OnStopped(const ChannelPtr& channel, std::optional<int> code) {
   const bool stuck = !code.has_value();
   Status status;
   if (stuck) {
     reads_.LookAtOnce();
-    status = Late("stopping", channel->first, std::min(options_.stop_timeout_ns, options_.driver_timeout_ns));
-    if (const std::string* hung = reads_.Hung(channel->id.device)) status = status.In(*hung);
+    const std::string* hung = reads_.Hung(channel->id.device);
+    status = Status(Code::kDeadlineExceeded, hung != nullptr ? *hung : StopsHang(channel->id.device));
   } else if (*code != driver::kOk) {
     status = Status(*code == driver::kBiuLoss ? Code::kDataLoss : CodeOf(*code),
                     "stopping " + Name(channel->first) + ": " + driver::DescribeCode(*code));
   } else if (const std::string* hung = reads_.Hung(channel->id.device)) {
     // Nobody has read what the driver has waited for.
-    status = Status(Code::kDataLoss, "stopping " + Name(channel->first) + ": " + *hung);
+    status = Status(Code::kDataLoss, *hung);
   }
   PumpFor(channel->id).Remove(channel->id, !stuck, Guard([this, channel, status = std::move(status), stuck] {
                                 SetStopping(channel->id.device, -1);
@@ -202,6 +207,16 @@ void ChannelHub::Impl::OnStopped(const ChannelPtr& channel, std::optional<int> c
                                 channel->state = State::kStuck;
                                 Restart(channel);
                               }));
+}
+
+const std::string& ChannelHub::Impl::StopsHang(uint32_t device) {
+  std::string& why = stops_hang_[device];
+  if (why.empty()) {
+    const uint64_t waited_ns = std::min(options_.stop_timeout_ns, options_.driver_timeout_ns);
+    why = "device " + std::to_string(device) + " hangs: a stop has not returned since " +
+          base::TimeOfDay(base::WallNs() - waited_ns);
+  }
+  return why;
 }
 
 void ChannelHub::Impl::Forget(const ChannelPtr& channel) {

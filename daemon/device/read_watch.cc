@@ -52,11 +52,14 @@ void ReadWatch::Look(uint64_t timeout_ns) {
     const auto id = pump->GiveUpRead(base::MonotonicNs() - timeout_ns, returned);
     if (!id) continue;
     *device = id->device;  // before ctl runs what was posted
-    const std::string& why = hung_[*device] = "device " + std::to_string(*device) + " hangs: a read of " +
-                                              wishes_.kind(*id) + " has not returned since " +
-                                              base::TimeOfDay(base::WallNs() - timeout_ns) +
-                                              "; the device is left alone until it does";
-    wishes_.on_hung(*device, why);
+    // While one has not returned, another one is the same trouble.
+    const auto hung = hung_
+                          .try_emplace(*device, "device " + std::to_string(*device) + " hangs: a read of " +
+                                                    wishes_.kind(*id) + " has not returned since " +
+                                                    base::TimeOfDay(base::WallNs() - timeout_ns) +
+                                                    "; the device is left alone until it does")
+                          .first;
+    wishes_.on_hung(*device, hung->second);
   }
 }
 

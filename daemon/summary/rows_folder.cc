@@ -29,8 +29,9 @@ using base::Status;
 
 constexpr uint64_t kMostRows = 250'000;  // of a file: who makes a table of it needs memory for them
 constexpr uint64_t kLeastFiles = 8;      // in a full folder: the oldest of so many goes
+constexpr size_t kMostOpen = 128;        // files
 constexpr mode_t kMode = 0640;           // the folder's group is who ships
-constexpr size_t kMostOfLastLine = 256;
+constexpr size_t kMostOfLastLine = 256, kMostOfFirstLine = 512;
 constexpr size_t kMostOfAcked = 1 << 20;
 constexpr size_t kMostOfFile = 256 << 20;
 
@@ -57,6 +58,7 @@ std::vector<std::string> NamesIn(int folder) {
   while (const dirent* entry = entries == nullptr ? nullptr : ::readdir(entries.get())) {
     if (std::string_view(entry->d_name).ends_with(format::kRowsEnd)) names.emplace_back(entry->d_name);
   }
+  std::ranges::sort(names);
   return names;
 }
 
@@ -141,8 +143,14 @@ Status RowsFolder::Recover(const std::string& name) {
   return {};
 }
 
+RowsFolder::Whose RowsFolder::FileFor(const RowsOf& rows) const {
+  const Whose own(rows.table, rows.uid);
+  return open_.size() < kMostOpen || open_.contains(own) ? own : Whose(rows.table, kNobody);
+}
+
 Result<RowsFolder::File*> RowsFolder::FileOf(const RowsOf& rows) {
-  if (const auto found = open_.find(rows.table); found != open_.end()) return &found->second;
+  const Whose whose = FileFor(rows);
+  if (const auto found = open_.find(whose); found != open_.end()) return &found->second;
   const uint64_t sequence = next_[rows.table];
   File file;
   file.name = "." + format::NameOf({rows.table, instance_, sequence});
@@ -152,14 +160,15 @@ Result<RowsFolder::File*> RowsFolder::FileOf(const RowsOf& rows) {
   ++next_[rows.table];
   const std::string head = std::string(format::kRowsHead) + "table=" + rows.table + " node=" + options_.node +
                            " instance=" + instance_ + " sequence=" + std::to_string(sequence) +
-                           " since_ns=" + std::to_string(rows.first_ns) + "\n" + rows.columns + "\n";
+                           " since_ns=" + std::to_string(rows.first_ns) +
+                           " uid=" + std::to_string(whose.second) + "\n" + rows.columns + "\n";
   if (Status status = WriteAll(file.file.get(), head); !status.ok()) {
     ::unlinkat(folder_.get(), file.name.c_str(), 0);
     return status;
   }
   file.bytes = head.size();
   file.crc = base::Crc32c(head.data(), head.size());
-  return &open_.emplace(rows.table, std::move(file)).first->second;
+  return &open_.emplace(whose, std::move(file)).first->second;
 }
 
 Status RowsFolder::Append(const RowsOf& rows, uint64_t now_ns) {
@@ -172,7 +181,7 @@ Status RowsFolder::Append(const RowsOf& rows, uint64_t now_ns) {
     const auto size = static_cast<off_t>(file->bytes);
     // What cannot be taken back is cut off when the file is mended.
     if (::ftruncate(file->file.get(), size) != 0 || ::lseek(file->file.get(), size, SEEK_SET) < 0)
-      open_.erase(rows.table);
+      open_.erase(FileFor(rows));
     return status;
   }
   file->bytes += rows.text.size();
@@ -192,9 +201,16 @@ Status RowsFolder::Seal(File& file) {
   return {};
 }
 
+void RowsFolder::SealAllOf(uint32_t uid) {
+  for (auto at = open_.begin(); at != open_.end();) {
+    const bool is_theirs = at->first.second == uid && at->second.rows > 0;
+    at = is_theirs && Seal(at->second).ok() ? open_.erase(at) : std::next(at);
+  }
+}
+
 // One that cannot be sealed (the disk is full) is mended at the next start.
 void RowsFolder::SealAll() {
-  for (auto& [table, file] : open_) {
+  for (auto& [whose, file] : open_) {
     if (file.rows > 0) (void)Seal(file);
   }
   open_.clear();
@@ -210,34 +226,78 @@ void RowsFolder::SealDue(uint64_t now_ns) {
   }
 }
 
+// As its first line says; of a file that is older than that word nobody knows.
+uint32_t RowsFolder::OwnerOf(const std::string& name) {
+  const auto [at, is_new] = owners_.try_emplace(name, kNobody);
+  if (!is_new) return at->second;
+  const base::UniqueFd file(
+      ::openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  char text[kMostOfFirstLine];
+  const ssize_t bytes = file ? ::pread(file.get(), text, sizeof text, 0) : 0;
+  const std::string_view head(text, static_cast<size_t>(std::max<ssize_t>(bytes, 0)));
+  const auto uid = format::RowsNumber(head.substr(0, head.find('\n')), "uid");
+  if (uid && *uid < kNobody) at->second = static_cast<uint32_t>(*uid);
+  return at->second;
+}
+
 std::vector<RowsFolder::Removed> RowsFolder::Tidy() {
-  const std::vector<std::string> names = NamesIn(folder_.get());
-  RemoveShipped(names);
+  RemoveShipped(NamesIn(folder_.get()));
   struct Sealed {
     uint64_t since_ns, bytes;
     std::string name;
   };
-  std::vector<Sealed> all;
+  struct Share {
+    std::vector<Sealed> sealed;  // oldest last
+    uint64_t bytes = 0;
+  };
+  std::map<uint32_t, Share> shares;
   uint64_t bytes = 0;
-  for (const std::string& name : names) {
-    struct stat found {};
-    if (::fstatat(folder_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    const auto size = static_cast<uint64_t>(found.st_size);
-    bytes += size;
-    const uint64_t since_ns = static_cast<uint64_t>(found.st_mtim.tv_sec) * 1'000'000'000 +
-                              static_cast<uint64_t>(found.st_mtim.tv_nsec);
-    if (!name.starts_with('.')) all.push_back({since_ns, size, name});
-  }
-  std::ranges::sort(all, {}, &Sealed::since_ns);
+  const auto look = [&] {
+    shares.clear();
+    bytes = 0;
+    const std::vector<std::string> names = NamesIn(folder_.get());
+    std::erase_if(owners_,
+                  [&names](const auto& owner) { return !std::ranges::binary_search(names, owner.first); });
+    for (const std::string& name : names) {
+      struct stat found {};
+      if (::fstatat(folder_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      const auto size = static_cast<uint64_t>(found.st_size);
+      const uint64_t since_ns = static_cast<uint64_t>(found.st_mtim.tv_sec) * 1'000'000'000 +
+                                static_cast<uint64_t>(found.st_mtim.tv_nsec);
+      Share& share = shares[OwnerOf(name)];
+      share.bytes += size;
+      bytes += size;
+      if (!name.starts_with('.')) share.sealed.push_back({since_ns, size, name});
+    }
+    for (auto& [uid, share] : shares) std::ranges::sort(share.sealed, std::greater(), &Sealed::since_ns);
+  };
+  look();
   std::vector<Removed> removed;
-  for (const Sealed& oldest : all) {
-    if (bytes <= options_.keep_bytes) break;
+  while (bytes > options_.keep_bytes) {
+    const auto most =
+        std::ranges::max_element(shares, {}, [](const auto& share) { return share.second.bytes; });
+    if (most == shares.end() || most->second.bytes == 0) break;
+    const uint32_t uid = most->first;
+    Share& share = most->second;
+    if (share.sealed.empty()) {
+      const size_t open = open_.size();
+      SealAllOf(uid);
+      if (open_.size() < open) {
+        look();
+      } else {
+        share.bytes = 0;  // nothing of it can go
+      }
+      continue;
+    }
+    const Sealed oldest = std::move(share.sealed.back());
+    share.sealed.pop_back();
     const std::string end = EndOf(folder_.get(), oldest.name);
     if (::unlinkat(folder_.get(), oldest.name.c_str(), 0) != 0) continue;
     bytes -= oldest.bytes;
+    share.bytes -= oldest.bytes;
     const auto name = format::ParseRowsName(oldest.name);
     const auto number = [&end](std::string_view key) { return format::RowsNumber(end, key).value_or(0); };
-    removed.push_back({name ? name->table : "", number("rows"), number("first_ns"), number("last_ns")});
+    removed.push_back({uid, name ? name->table : "", number("rows"), number("first_ns"), number("last_ns")});
   }
   return removed;
 }

@@ -53,6 +53,7 @@ std::string BigInt(uint64_t number) { return number > INT64_MAX ? "" : std::to_s
 // What all rows of a process begin with, but for the number of the row.
 struct Whose {
   uid_t uid = 0;
+  std::string user;
   std::string before, behind;  // columns before `seq`, and from there to `t`
 };
 
@@ -64,9 +65,10 @@ Whose WhoseAre(const agent::Peer& peer, const std::string& boot) {
   const std::string process =
       boot + ":" + std::to_string(identity.pid) + ":" + std::to_string(hello.start_time_ticks);
   const std::string device = hello.devices.size() == 1 ? std::to_string(hello.devices.front()) : "";
-  return {identity.uid,
-          Quoted(identity.user) + "," + (job == nullptr ? "" : Quoted(*job)) + "," +
-              NumberOf(LabelOf(hello, "attempt")) + "," + NumberOf(LabelOf(hello, "rank")) + ",",
+  std::string user = Quoted(identity.user);
+  return {identity.uid, user,
+          user + "," + (job == nullptr ? "" : Quoted(*job)) + "," + NumberOf(LabelOf(hello, "attempt")) +
+              "," + NumberOf(LabelOf(hello, "rank")) + ",",
           ",\"" + base::Fnv1aName(process) + "\"," + device + ","};
 }
 
@@ -112,7 +114,6 @@ class Summary::Impl {
   void Look(bool ends) {
     raw_ns_ = ctl_.RawNs();
     wall_ns_ = ctl_.WallNs();
-    rows_ = {"steps", kStepColumns, {}, 0, 0, 0};
     rows_of_.clear();
     for (auto at = programs_.begin(); at != programs_.end();) {
       Program& program = *at;
@@ -125,25 +126,30 @@ class Summary::Impl {
         ++at;
       }
     }
-    if (rows_.rows > 0) keeper_->Keep(std::move(rows_));
+    for (auto& [uid, of] : rows_of_) {
+      if (of.rows > 0) keeper_->Keep(std::move(of));
+    }
+    rows_of_.clear();
   }
 
   void Take(const Program& program, const StepFollower::Look& look) {
     if (look.rows.empty() && look.lost == 0) return;
     const Whose whose = WhoseAre(*program.peer, boot_);  // labels and devices may come later than the program
-    uint64_t& of_user = rows_of_[whose.uid];
+    RowsOf& rows =
+        rows_of_.try_emplace(whose.uid, RowsOf{whose.uid, whose.user, "steps", kStepColumns, {}, 0, 0, 0})
+            .first->second;
     uint64_t too_many = 0;
     for (const StepRow& row : look.rows) {
-      if (++of_user > kMostRowsOfUser) {
+      if (rows.rows >= kMostRowsOfUser) {
         ++too_many;
         continue;
       }
-      rows_.text += whose.before + std::to_string(row.number) + whose.behind + std::to_string(row.wall_ns) +
-                    (row.open ? ",0," : ",1,") + BigInt(row.step) + (row.open ? ",1," : ",0,") +
-                    BigInt(row.took_ns / 1000) + "\n";
-      rows_.first_ns = rows_.rows == 0 ? row.wall_ns : std::min(rows_.first_ns, row.wall_ns);
-      rows_.last_ns = std::max(rows_.last_ns, row.wall_ns);
-      ++rows_.rows;
+      rows.text += whose.before + std::to_string(row.number) + whose.behind + std::to_string(row.wall_ns) +
+                   (row.open ? ",0," : ",1,") + BigInt(row.step) + (row.open ? ",1," : ",0,") +
+                   BigInt(row.took_ns / 1000) + "\n";
+      rows.first_ns = rows.rows == 0 ? row.wall_ns : std::min(rows.first_ns, row.wall_ns);
+      rows.last_ns = std::max(rows.last_ns, row.wall_ns);
+      ++rows.rows;
     }
     if (too_many > 0) Lost(whose, "too many of one user", too_many);
     if (look.lost > 0) Lost(whose, "overwritten", look.lost);
@@ -151,7 +157,7 @@ class Summary::Impl {
 
   // Since the look before this one.
   void Lost(const Whose& whose, const char* why, uint64_t rows) {
-    keeper_->Count({"steps", why, whose.before.substr(0, whose.before.size() - 1), rows,
+    keeper_->Count({whose.uid, "steps", why, whose.before.substr(0, whose.before.size() - 1), rows,
                     wall_ns_ - std::min(wall_ns_, kLookEveryNs), wall_ns_});
   }
 
@@ -165,8 +171,7 @@ class Summary::Impl {
   Numbers numbers_;
   // Of the look that is under way.
   uint64_t raw_ns_ = 0, wall_ns_ = 0;
-  RowsOf rows_;
-  std::map<uid_t, uint64_t> rows_of_;
+  std::map<uid_t, RowsOf> rows_of_;
 };
 
 base::Status CheckSettings(const config::Config::Summary& config) {

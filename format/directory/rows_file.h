@@ -1,12 +1,13 @@
 // Files of rows, in which profd's always-on summary keeps what programs do until somebody ships it.
 //
-//   # profd rows 1 table=steps node=n1 instance=1a2b3c4d sequence=0 since_ns=…
+//   # profd rows 1 table=steps node=n1 instance=1a2b3c4d sequence=0 since_ns=… uid=1001
 //   "user","job",…                  columns of the table (client/lake/schema), times in ns
 //   "ada","llm",…
 //   # rows=1 first_ns=… last_ns=… crc32c=0123abcd          of all that stands before this line
 //
 // The name is TABLE_INSTANCE_SEQUENCE.rows; with a point in front it is still written, and has no last line.
-// `instance` is another at each start of profd, and a name never comes again.
+// `instance` is another at each start of profd, and a name never comes again. A file has the rows of one user
+// (`uid`; 4294967295: of several, or nobody's).
 #pragma once
 
 #include <charconv>

@@ -65,7 +65,10 @@ Result<std::vector<std::string>> RowsFilesIn(const std::string& folder) {
   std::vector<std::string> names;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename();
-    if (name.ends_with(format::kRowsEnd) && !name.starts_with('.')) names.push_back(name);
+    std::error_code gone;
+    // What profd makes is no pipe that one would wait for, and no link.
+    const bool is_file = at->symlink_status(gone).type() == fs::file_type::regular;
+    if (is_file && name.ends_with(format::kRowsEnd) && !name.starts_with('.')) names.push_back(name);
   }
   if (error) return NotReadable(folder, error);
   std::ranges::sort(names);

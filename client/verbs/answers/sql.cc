@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -54,12 +56,15 @@ std::string TextOf(const lake::Answer& answer) {
 Status PrintCsv(const Context& context, const lake::Answer& answer) {
   CsvFile csv(OutputFile::Into([&context](std::string_view piece) { context.Print(std::string(piece)); }),
               "");
-  for (const auto& column : answer.columns) csv.Text(column.name);
+  // A script gets what there is. A terminal would obey it.
+  const bool is_shown = ::isatty(STDOUT_FILENO) == 1;
+  const auto put = [&csv, is_shown](const std::string& text) { csv.Text(is_shown ? OneLine(text) : text); };
+  for (const auto& column : answer.columns) put(column.name);
   csv.End();
   for (const auto& row : answer.rows) {
     for (size_t i = 0; i < row.size(); ++i) {
       // No number is a formula, not even "-inf".
-      answer.columns[i].is_number ? csv.Plain(row[i].value_or("")) : csv.Text(row[i].value_or(""));
+      answer.columns[i].is_number ? csv.Plain(row[i].value_or("")) : put(row[i].value_or(""));
     }
     csv.End();
   }

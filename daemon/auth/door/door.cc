@@ -4,18 +4,21 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/files/passed.h"
 #include "base/unique_fd.h"
 #include "base/version.h"
 #include "daemon/auth/door/listener.h"
 #include "daemon/auth/door/programs.h"
 #include "daemon/auth/door/room.h"
-#include "daemon/auth/output_dir.h"
 #include "libagent/abi/door.h"
 
 namespace profd::auth {
@@ -57,40 +60,24 @@ struct Message {
   bool whole = false;  // the size of a hello, nothing cut off
   abi::DoorHello hello{};
   std::vector<UniqueFd> descriptors;
+
+  bool has_dir() const { return whole && (hello.flags & abi::kDoorOutputDir) != 0; }
 };
 
-Message Receive(int fd) {
+Message Receive(int fd, size_t most_descriptors, int flags = 0) {
   Message message;
-  char bytes[sizeof(abi::DoorHello) + 1];  // one more shows a message that is too long
-  iovec part{bytes, sizeof(bytes)};
-  alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof(control);
-  const ssize_t got = ::recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-    message.arrival = Arrival::kNothing;
+  std::array<std::byte, sizeof(abi::DoorHello) + 1> bytes;  // one more shows a message that is too long
+  std::optional<base::Passed> passed = base::ReceivePassed(fd, bytes, most_descriptors, flags);
+  if (!passed) {
+    if (errno == EAGAIN || errno == EINTR) message.arrival = Arrival::kNothing;
     return message;
   }
-  if (got < 0) return message;
-  for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr; item = CMSG_NXTHDR(&header, item)) {
-    if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int passed;
-      std::memcpy(&passed, CMSG_DATA(item) + i * sizeof(int), sizeof(passed));
-      message.descriptors.emplace_back(passed);
-    }
-  }
-  // An empty message looks like the end of the connection, but may carry descriptors all the same: taken
-  // above.
-  if (got == 0) return message;
+  message.descriptors = std::move(passed->descriptors);
+  if (passed->bytes == 0) return message;
   message.arrival = Arrival::kMessage;
-  message.whole = got == static_cast<ssize_t>(sizeof(abi::DoorHello)) &&
-                  (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
-  if (message.whole) std::memcpy(&message.hello, bytes, sizeof(message.hello));
+  // A look brings no descriptors: that some are there says nothing yet.
+  message.whole = passed->bytes == sizeof(abi::DoorHello) && (!passed->is_cut || (flags & MSG_PEEK) != 0);
+  if (message.whole) std::memcpy(&message.hello, bytes.data(), sizeof(message.hello));
   return message;
 }
 
@@ -116,13 +103,15 @@ std::optional<Refusal> Examine(const Message& untrusted) {
   if ((!is_client && !is_agent) || (hello.flags & ~abi::kDoorOutputDir) != 0 || (is_agent && has_dir)) {
     return Refusal{abi::DoorStatus::kMalformed, "unknown role or flags in the door hello"};
   }
-  if (untrusted.descriptors.size() != (has_dir ? 1U : 0U)) {
-    return Refusal{abi::DoorStatus::kMalformed, "the door hello comes with the wrong number of descriptors"};
-  }
-  if (has_dir && !IsDirectory(untrusted.descriptors.front().get())) {
-    return Refusal{abi::DoorStatus::kOutputDir, "the output descriptor is not a directory"};
-  }
   return std::nullopt;
+}
+
+std::optional<Refusal> Examine(const base::Result<base::Comes>& comes) {
+  if (!comes.ok()) return Refusal{abi::DoorStatus::kOutputDir, comes.status().message()};
+  if (*comes == base::Comes::kDirectory) return std::nullopt;
+  if (*comes == base::Comes::kFile)
+    return Refusal{abi::DoorStatus::kOutputDir, "the output descriptor is not a directory"};
+  return Refusal{abi::DoorStatus::kMalformed, "the door hello comes with the wrong number of descriptors"};
 }
 
 void CopyText(const std::string& text, char* field, size_t size) {
@@ -251,22 +240,46 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
     connection.watch = 0;
     const uid_t uid = connection.peer.caller.uid;
     if (options_.is_stuck && options_.is_stuck(uid)) {
+      Receive(connection.fd.get(), 0);  // who is left with something unheard hears no answer
       Refuse(connection.fd.get(),
              {abi::DoorStatus::kBusy,
               "files that user " + std::to_string(uid) + " has passed do not answer: see to their mounts"});
       return Drop(id);
     }
-    Message message = Receive(connection.fd.get());
+    const Message seen = Receive(connection.fd.get(), 0, MSG_PEEK);
+    if (!seen.has_dir() || !connection.ticket.empty() || Examine(seen)) return Take(id, connection, 0);
+    if (!options_.look) {
+      Refuse(connection.fd.get(), {abi::DoorStatus::kFailed, "this profd takes no output directories"});
+      return Drop(id);
+    }
+    ctl_.Cancel(std::exchange(connection.hello_timer, 0));
+    options_.look(uid, UniqueFd(::fcntl(connection.fd.get(), F_DUPFD_CLOEXEC, 0)),
+                  [weak = weak_from_this(), id](const base::Result<base::Comes>& comes) {
+                    const auto self = weak.lock();
+                    if (self == nullptr || !self->listener_) return;
+                    const auto found = self->connections_.find(id);
+                    if (found == self->connections_.end()) return;
+                    const std::optional<Refusal> refusal = Examine(comes);
+                    if (!refusal) return self->Take(id, found->second, 1);
+                    if (!comes.ok()) Receive(found->second.fd.get(), 0);
+                    self->Refuse(found->second.fd.get(), *refusal);
+                    self->Drop(id);
+                  });
+  }
+
+  void Take(uint64_t id, Connection& connection, size_t most_descriptors) {
+    Message message = Receive(connection.fd.get(), most_descriptors);
     Answer(id, connection, message);  // takes what it keeps
-    if (!message.descriptors.empty() && options_.discard)
-      options_.discard(uid, std::move(message.descriptors));
   }
 
   void Answer(uint64_t id, Connection& connection, Message& message) {
     if (message.arrival == Arrival::kNothing) return AwaitMessage(id, connection);
     // After the welcome a peer has nothing to say but goodbye.
     if (message.arrival == Arrival::kClosed || !connection.ticket.empty()) return Drop(id);
-    if (std::optional<Refusal> refusal = Examine(message)) {
+    std::optional<Refusal> refusal = Examine(message);
+    if (!refusal && message.descriptors.size() != (message.has_dir() ? 1U : 0U))
+      refusal = Examine(base::Comes::kNotOne);
+    if (refusal) {
       Refuse(connection.fd.get(), *refusal);
       return Drop(id);
     }
@@ -290,7 +303,6 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
     }
     UniqueFd output_dir;
     if (!message.descriptors.empty()) output_dir = std::move(message.descriptors.front());
-    message.descriptors.clear();
     Welcome(id, connection, std::move(output_dir), brought);
   }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files/passed.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
 #include "daemon/auth/tickets.h"
@@ -39,10 +40,11 @@ class Door {
     // Called on ctl. Without them agents are turned away. kResourceExhausted: ask again later.
     std::function<base::Result<AgentSeat>(const Caller&)> take_seat;
     std::function<void(uint64_t seat)> leave_seat;
-    // Closing what somebody has passed may wait for a file system of his: called on ctl, to be done
-    // elsewhere. While `is_stuck` says so of a user nothing more is taken from him. Without them it is done
-    // on the spot.
-    std::function<void(uid_t, std::vector<base::UniqueFd>)> discard;
+    // What the next message on `socket` brings, as a process says that may be left behind with it: called on
+    // ctl, answers there, later. Without it nobody may bring a directory. While `is_stuck` says so of a user
+    // nothing more is taken from him.
+    using Looked = std::function<void(const base::Result<base::Comes>&)>;
+    std::function<void(uid_t, base::UniqueFd socket, Looked)> look;
     std::function<bool(uid_t)> is_stuck;
   };
 

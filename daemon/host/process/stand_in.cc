@@ -116,17 +116,21 @@ std::span<std::atomic<uint64_t>> StandIn::Board() { return Nursery::The().board(
 Result<std::string> StandIn::AskOnce(uid_t user, Duty duty, std::string_view request) {
   PROFD_ASSIGN_OR_RETURN(StandIn stand_in, Start(user, duty));
   stand_in.Say(request);
+  return stand_in.Await();
+}
+
+Result<std::string> StandIn::Await() {
   uint64_t end_ns = base::MonotonicNs() + kOnceNs;
   for (bool again = false;;) {
-    PROFD_ASSIGN_OR_RETURN(std::optional<std::string> answer, stand_in.Hear());
+    PROFD_ASSIGN_OR_RETURN(std::optional<std::string> answer, Hear());
     if (answer) return std::move(*answer);
     const uint64_t now_ns = base::MonotonicNs();
     if (now_ns >= end_ns) {
       // Where profd itself comes so late, the whole machine stood still, and the stand-in with it.
-      if (now_ns - end_ns < kStoodStillNs || std::exchange(again, true)) return stand_in.GiveUp();
+      if (now_ns - end_ns < kStoodStillNs || std::exchange(again, true)) return GiveUp();
       end_ns = now_ns + kOnceNs;
     }
-    stand_in.channel_.Wait(end_ns - now_ns);
+    channel_.Wait(end_ns - now_ns);
   }
 }
 

@@ -49,6 +49,8 @@ class StandIn {
   // What it has said; nullopt: nothing more yet. An error: it has died.
   base::Result<std::optional<std::string>> Hear();
   const TextChannel& channel() const { return channel_; }
+  // The next that it says, as long as one may think about one question; it is given up then.
+  base::Result<std::string> Await();
   // It has hung: it is killed and left behind, and of no use any more.
   base::Status GiveUp();
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -22,7 +23,6 @@ using base::Status;
 constexpr uint64_t kMs = 1'000'000;
 // Sources answer well before; a source that does not must not keep the directory open.
 constexpr uint64_t kEndMarkPatienceNs = 2'000 * kMs;
-constexpr size_t kMaxTroubles = 32;
 
 void AddReason(std::string& reason, const std::string& more) {
   reason += (reason.empty() ? "" : "; ") + more;
@@ -538,18 +538,22 @@ void Trace::Discard(std::function<void()> done) {
 }
 
 std::vector<std::string> Trace::troubles() const {
-  std::vector<std::string> all = troubles_;
-  if (setup_.recordings) {
-    const auto& more = setup_.recordings->troubles();
-    all.insert(all.end(), more.begin(), more.end());
-  }
+  std::vector<std::string> all = troubles_.Texts();
+  if (setup_.recordings) std::ranges::copy(setup_.recordings->troubles(), std::back_inserter(all));
   return all;
 }
 
 void Trace::Trouble(const std::string& what) {
-  if (std::find(troubles_.begin(), troubles_.end(), what) != troubles_.end()) return;
-  if (troubles_.size() < kMaxTroubles) troubles_.push_back(what);
-  base::LogWarn(setup_.holder + ": " + what);
+  if (troubles_.Add(what)) base::LogWarn(setup_.holder + ": " + what);
+}
+
+void Trace::TroubleOf(const Channel& channel, const std::string& what) {
+  const std::string kind(NameOf(progress_[channel.start.kind_index].kind));
+  if (const auto place = troubles_.Add(channel.start.device, kind, what)) {
+    services_.ctl.Post([self = shared_from_this(), place = *place] {  // when all kinds have heard it
+      base::LogWarn(self->setup_.holder + ": " + self->troubles_.Text(place));
+    });
+  }
 }
 
 }  // namespace profd::session

@@ -23,6 +23,7 @@
 #include "daemon/session/life/recordings/writers.h"
 #include "daemon/session/node/node.h"
 #include "daemon/session/node/perturbations.h"
+#include "daemon/session/node/troubles.h"
 #include "daemon/session/plan/plan.h"
 #include "daemon/session/plan/types.h"
 #include "format/directory/manifest.h"
@@ -198,6 +199,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void TakeAged(const store::TraceRecord& record);
   void CloseFiles(std::function<void()> done);
   void Trouble(const std::string& what);
+  void TroubleOf(const Channel& channel, const std::string& what);
 
   Services services_;
   TraceSetup setup_;
@@ -215,7 +217,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::set<pid_t> made_way_for_;  // targets whose agents need the task log's channels
   base::Status refused_;          // why the first source that could not be started was not
   base::Status held_;             // the first of them that may be had later
-  std::vector<std::string> troubles_;
+  Troubles troubles_;
   format::Manifest sealed_;                           // the last one, once sealed
   uint64_t sources_from_ns_ = 0, sources_to_ns_ = 0;  // raw; 0: not yet
   std::optional<uint32_t> next_id_;                   // the trace that it goes on in

@@ -238,8 +238,6 @@ std::shared_ptr<const device::FileSinks> Trace::SinksOf(const Channel& channel) 
 
 void Trace::OnChannelEvent(size_t index, const device::ChannelEvent& event) {
   Channel& channel = channels_[index];
-  const std::string where = "device " + std::to_string(channel.start.device) + " " +
-                            std::string(NameOf(progress_[channel.start.kind_index].kind)) + ": ";
   switch (event.what) {
     case device::ChannelEvent::What::kStarted:
       channel.verdict = Verdict::kStarted;
@@ -247,12 +245,10 @@ void Trace::OnChannelEvent(size_t index, const device::ChannelEvent& event) {
       channel.reason.clear();
       break;
     case device::ChannelEvent::What::kFailed:
-      if (channel.verdict == Verdict::kPending) {
-        channel.reason = event.reason;
-      } else {
-        channel.reason = event.reason;
+      channel.reason = event.reason;
+      if (channel.verdict != Verdict::kPending) {
         channel.verdict = Verdict::kFailed;
-        Trouble(where + event.reason);
+        TroubleOf(channel, event.reason);
       }
       break;
     case device::ChannelEvent::What::kRecovered:
@@ -261,7 +257,7 @@ void Trace::OnChannelEvent(size_t index, const device::ChannelEvent& event) {
       break;
     case device::ChannelEvent::What::kDamaged:
     case device::ChannelEvent::What::kDiscarded:
-      Trouble(where + event.reason);
+      TroubleOf(channel, event.reason);
       break;
     case device::ChannelEvent::What::kYielded:  // not of a session's part
       break;
@@ -377,9 +373,7 @@ void Trace::StopChannel(Channel& channel, std::function<void()> done) {
           channel.reason = status.message();
           if (status.code() != Code::kDataLoss) channel.verdict = Verdict::kFailed;
           self->Settle();
-          self->Trouble("device " + std::to_string(channel.start.device) + " " +
-                        std::string(NameOf(self->progress_[channel.start.kind_index].kind)) + ": " +
-                        status.message());
+          self->TroubleOf(channel, status.message());
         }
         for (const auto& left : std::exchange(channel.on_left, {})) left();
       },

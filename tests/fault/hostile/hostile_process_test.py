@@ -4,6 +4,7 @@ traced or hidden, and a kernel that makes no more threads. Each beside another u
 import ctypes
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -231,6 +232,25 @@ class HostileProcessTest(siege.Siege):
             self.assertEqual(daemon.end(daemon.begin("--collect", "hbm,host-sys-cpu")["session"])["state"], "sealed")
         self.tasks.limit(self.tasks.used())
         self.assertEqual(daemon.stop(), 0)
+
+
+    def test_it_ends_after_calls_without_threads(self):
+        """Clients call while there are no threads, and are killed: whatever became of their calls, SIGTERM ends profd."""
+        daemon = self.besieged()
+        work = self.of_user("sleep", "300")
+        self.tasks.limit(self.tasks.used())
+        script = (f"while :; do for v in doctor targets devices list; do {harness.PROFCTL} $v; "
+                  f"{harness.PROFCTL} start --pid {work.pid} --collect host-cpu-profile; done; done >/dev/null 2>&1")
+        clients = [subprocess.Popen(["bash", "-c", script], env=daemon.environment, start_new_session=True) for _ in range(2)]
+        time.sleep(6)  # for calls at every moment; nothing tells of them
+        for client in clients:
+            os.killpg(client.pid, signal.SIGKILL)
+            client.wait()
+        self.tasks.limit(siege.TASKS)
+        began = time.monotonic()
+        daemon.process.terminate()
+        daemon.process.wait(timeout=30)
+        self.assertLess(time.monotonic() - began, 5)
 
 
 class ReuseOfPids(harness.ProfdTest):

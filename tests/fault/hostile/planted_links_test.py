@@ -140,6 +140,20 @@ class PlantedLinksTest(harness.ProfdTest):
             self.assertEqual(self.daemon.ctl(*verb).code, harness.OK)
         self.assertTrue((self.place / "new" / "out" / "mindstudio_profiler_output").is_dir())
 
+    def test_capture_follows_only_roots_and_the_callers_own_links(self):
+        way = self.public / "way"
+        self.assertTrue(as_user(lambda: way.symlink_to(self.victim)))
+        for place in (way / "node.profcap", way / "data" / "node.profcap"):
+            refused = self.daemon.ctl("capture", "-o", place, "--for", "0.2s")
+            self.assertEqual(refused.code, harness.PERMISSION, refused)
+            self.assertIn(f"way is a link of user {USER}'s", refused.err)
+            self.nothing_in_the_victims_folder()
+        planted = self.public / "node.profcap"
+        self.assertTrue(as_user(lambda: planted.symlink_to(self.victim / "new")))
+        self.assertNotEqual(self.daemon.ctl("capture", "-o", planted, "--for", "0.2s").code, harness.OK)
+        self.nothing_in_the_victims_folder()
+        self.assertEqual(self.daemon.ctl("capture", "-o", self.place / "node.profcap", "--for", "0.2s").code, harness.OK)
+
     def test_flame_follows_only_roots_and_the_callers_own_links(self):
         spinning = self.workload(command=[sys.executable, "-c", "while True: pass"])
         begun = self.daemon.ctl("start", "--pid", spinning.pid, "--collect", "host-cpu-profile", "--json")

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -340,6 +341,18 @@ class SqlTest(unittest.TestCase):
         query = "SELECT chr(27) || '[31m' AS \"a\x1b[0mb\", 'x' || chr(10) || '=\"' AS c"
         self.assertNotIn("\x1b", profctl("sql", query, "--from", self.folder).stdout)
         self.assertEqual(self.ask(query)[0]["c"], 'x\n="')
+
+    def test_csv_on_a_terminal_has_no_escapes(self):
+        master, terminal = pty.openpty()
+        query = "SELECT chr(27) || ']0;evil' AS \"a\x1b[0mb\""
+        result = subprocess.run([str(PROFCTL), "sql", query, "--from", str(self.folder), "--csv"], stdout=terminal,
+                                stderr=subprocess.PIPE, check=False)
+        os.close(terminal)
+        said = os.read(master, 4096)
+        os.close(master)
+        self.assertEqual((result.returncode, said), (0, b"a?[0mb\r\n?]0;evil\r\n"), result.stderr)
+        # A script gets what there is.
+        self.assertIn("\x1b]0;evil", profctl("sql", query, "--from", self.folder, "--csv").stdout)
 
     def test_csv_is_safe_in_a_spreadsheet(self):
         query = "SELECT '=cmd()' AS \"=name()\", -5 AS n, '-5' AS t, 'a,\"b\"' AS q, NULL AS e, '-inf'::DOUBLE AS f"

@@ -124,6 +124,13 @@ class SummaryTest(harness.ProfdTest):
             self.assertIn(says, str(failed.exception))
 
     @unittest.skipUnless(LIBRARY, "scripts/lake.sh has not fetched the library")
+    def test_pipes_and_links_are_no_files_of_rows(self):
+        self.rows.mkdir()
+        os.mkfifo(self.rows / "steps_0a_0.rows")
+        (self.rows / "steps_0a_1.rows").symlink_to("/dev/zero")
+        self.assertEqual(self.ship(), [])
+
+    @unittest.skipUnless(LIBRARY, "scripts/lake.sh has not fetched the library")
     def test_rows_come_to_the_lake_once(self):
         daemon = self.profd(sim=SIM, config=self.settings)
         jobs = [self.job(daemon, labels=f"job=llm,rank={rank}") for rank in (0, 1)]

@@ -60,6 +60,9 @@ class DoorTest : public testing::Test {
   }
 
   void Open(Door::Options options = {}) {
+    options.look = [](uid_t, UniqueFd socket, const Door::Options::Looked& looked) {
+      looked(base::LookAtPassed(socket.get()));
+    };
     base::Result<std::unique_ptr<Door>> door = Door::Start(path_, ctl_, tickets_, options);
     ASSERT_TRUE(door.ok()) << door.status().message();
     door_ = std::move(door).value();

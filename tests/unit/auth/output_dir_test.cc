@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/files/passed.h"
 #include "base/unique_fd.h"
 
 namespace profd::auth {
@@ -37,9 +38,13 @@ class OutputDirTest : public testing::Test {
 
 TEST_F(OutputDirTest, TellsDirectories) {
   const base::UniqueFd file(::open("/dev/null", O_RDONLY));
-  EXPECT_TRUE(IsDirectory(fd_.get()));
-  EXPECT_FALSE(IsDirectory(file.get()));
-  EXPECT_FALSE(IsDirectory(-1));
+  // Closing it may wait for its file system, and its flags contain those of a directory.
+  const base::UniqueFd unnamed(::open(folder_.c_str(), O_TMPFILE | O_RDWR, 0600));
+  ASSERT_TRUE(unnamed);
+  EXPECT_TRUE(base::IsDirectory(fd_.get()));
+  EXPECT_FALSE(base::IsDirectory(file.get()));
+  EXPECT_FALSE(base::IsDirectory(unnamed.get()));
+  EXPECT_FALSE(base::IsDirectory(-1));
 }
 
 TEST_F(OutputDirTest, OwnUserMayWrite) {

@@ -36,7 +36,7 @@ class RowsFolderTest : public testing::Test {
     return std::move(opened).value();
   }
   static RowsOf Rows(uint64_t at_s, const std::string& text, uint64_t rows = 1) {
-    return {"steps", "\"seq\",\"t\"", text, rows, at_s * kSecond, at_s * kSecond};
+    return {1001, "\"ada\"", "steps", "\"seq\",\"t\"", text, rows, at_s * kSecond, at_s * kSecond};
   }
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
@@ -128,6 +128,56 @@ TEST_F(RowsFolderTest, BeyondTheQuotaTheOldestGoesAndIsCounted) {
   EXPECT_EQ(removed[0].rows, 1U);
   EXPECT_EQ(removed[0].first_ns, 100 * kSecond);
   EXPECT_EQ(Names().size(), 2U);
+}
+
+TEST_F(RowsFolderTest, WhoeverHasMostLosesTheirOwn) {
+  RowsFolder rows = Open(4000);
+  const auto of = [](uint32_t uid, uint64_t at_s, size_t bytes) {
+    RowsOf some = Rows(at_s, std::string(bytes, 'x') + "\n");
+    some.uid = uid;
+    return some;
+  };
+  // The other's rows are the oldest, and say that they are as old as can be.
+  ASSERT_TRUE(rows.Append(of(1002, 0, 100), 100 * kSecond).ok());
+  rows.SealAll();
+  for (uint64_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(rows.Append(of(1001, 110 + i, 900), (110 + i) * kSecond).ok());
+    if (i < 4) rows.SealAll();
+  }
+  ASSERT_TRUE(rows.Append(of(1002, 120, 100), 120 * kSecond).ok());
+  EXPECT_EQ(Names().size(), 7U);  // each has files of their own
+  uint64_t lost = 0;
+  for (const auto& removed : rows.Tidy()) {
+    EXPECT_EQ(removed.uid, 1001U);
+    lost += removed.rows;
+  }
+  EXPECT_EQ(lost, 8U);  // those in the open file, too, which alone is beyond the quota
+  rows.SealAll();
+  EXPECT_EQ(Names().size(), 2U);
+  // Whose a file is that an earlier profd left, it says itself.
+  RowsFolder next = std::move(rows);
+  ASSERT_TRUE(next.Append(of(1001, 130, 4000), 130 * kSecond).ok());
+  const auto removed = next.Tidy();
+  ASSERT_EQ(removed.size(), 1U);
+  EXPECT_EQ(removed[0].uid, 1001U);
+}
+
+TEST_F(RowsFolderTest, ManyUsersShareAFile) {
+  RowsFolder rows = Open();
+  for (uint32_t uid = 0; uid < 300; ++uid) {
+    RowsOf some = Rows(100, "0,100\n");
+    some.uid = uid;
+    ASSERT_TRUE(rows.Append(some, 100 * kSecond).ok());
+  }
+  EXPECT_EQ(Names().size(), 129U);
+  rows.SealAll();
+  uint64_t lines = 0;
+  for (const std::string& name : Names()) {
+    const std::string text = TextOf(name);
+    ExpectWhole(text);
+    lines += static_cast<uint64_t>(std::ranges::count(text, '\n')) - 3;
+  }
+  EXPECT_EQ(lines, 300U);
 }
 
 TEST_F(RowsFolderTest, AFileIsNoLargerThanTheQuotaCanSpare) {
