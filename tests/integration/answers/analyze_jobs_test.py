@@ -84,6 +84,18 @@ class AnalyzeTest(unittest.TestCase):
                 (found,) = [finding for finding in self.verdict()["findings"] if finding["id"] == "step.jitter"]
                 self.assertIn(words, found["title"])
 
+    def test_kernels_that_are_slow_from_a_step_on_do_not_jitter(self):
+        self.job([Fault("few_blocks", rank=-1, factor=1.5, since=12)], steps=24, world=8, tp=4, layers=4)
+        ids = [finding["id"] for finding in self.verdict()["findings"]]
+        self.assertIn("rank.own-history", ids)
+        self.assertNotIn("kernel.jitter", ids)
+
+    def test_a_slow_link_between_two_stages(self):
+        self.job([Fault("slow_group", rank=-1, group="pp2up", factor=4)], world=8, tp=2, pp=4, micro=6)
+        (found,) = [finding for finding in self.verdict()["findings"] if finding["id"] == "comm.slow-link"]
+        self.assertEqual(found["where"]["ranks"], [2, 4])
+        self.assertIn("between ranks 2 and 4: data take 4.0 x", found["title"])
+
     def test_one_slow_step_of_another_rank_makes_no_turns(self):
         slow = Fault("slow_compute", rank=3, factor=1.5, since=4, every=10)
         self.job([slow, Fault("slow_compute", rank=5, factor=1.2, step=20)], steps=42, world=8, tp=4)

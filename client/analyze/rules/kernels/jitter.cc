@@ -64,8 +64,19 @@ Jitter JitterOf(const Context& context, uint32_t r, const std::vector<double>& u
     const double usual = usual_of[kind] = is_rare ? usual_of_rare[kind] : Median(lengths);
     std::vector<std::pair<uint32_t, Ns>> more;
     double sum = 0;
+    // Where half of them take longer in a step, that is no jitter.
+    std::map<uint32_t, std::pair<size_t, size_t>> longer;  // by step: of how many
     for (size_t i = 0; i < tasks.size(); ++i) {
-      if (static_cast<double>(lengths[i]) < ratio * usual) continue;
+      auto& [some, of] = longer[context.StepOf(rank, rank.tasks[tasks[i]].step)];
+      some += static_cast<double>(lengths[i]) >= ratio * usual ? 1 : 0;
+      ++of;
+    }
+    const auto is_of_step = [&](uint32_t task) {
+      const auto& [some, of] = longer[context.StepOf(rank, rank.tasks[task].step)];
+      return of > 2 && 2 * some >= of;
+    };
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      if (static_cast<double>(lengths[i]) < ratio * usual || is_of_step(tasks[i])) continue;
       if (!beside.empty() && beside[tasks[i]] > 0) continue;
       const double excess = static_cast<double>(lengths[i]) - usual;
       more.emplace_back(tasks[i], static_cast<Ns>(excess));
