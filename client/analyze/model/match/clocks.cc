@@ -154,12 +154,18 @@ void AddShiftedNodes(const Job& job, const Matches& matches, std::set<std::strin
       std::vector<double> ends;
       const double base = end_of(members.front());
       for (const Match::Member& member : members) ends.push_back(end_of(member) - base);
+      // Of the others; of many of them one does not matter.
+      constexpr size_t kFew = 4;
+      const double middle = members.size() > kFew ? Median(ends) : 0;
       for (size_t i = 0; i < members.size(); ++i) {
-        std::vector<double> others = ends;
-        others.erase(others.begin() + static_cast<ptrdiff_t>(i));
+        std::vector<double> others;
+        if (members.size() <= kFew) {
+          others = ends;
+          others.erase(others.begin() + static_cast<ptrdiff_t>(i));
+        }
         OfClass& of = of_rank[members[i].rank]
                              [{match.group, match.type, static_cast<int>(std::bit_width(match.bytes))}];
-        of.ahead.push_back(ends[i] - Median(std::move(others)));
+        of.ahead.push_back(ends[i] - (others.empty() ? middle : Median(std::move(others))));
         of.lengths.push_back(length);
       }
     }

@@ -37,7 +37,7 @@ struct SlowPair {
 };
 
 // By pairs that should go at one rate, those that do not.
-std::vector<SlowPair> SlowOf(const Context& context, std::map<PairClass, std::vector<SlowPair>> classes) {
+std::vector<SlowPair> SlowOf(const Context& context, std::map<PairClass, std::vector<SlowPair>>& classes) {
   const double most = 1 / context.Get("comm.link_ratio");
   std::vector<SlowPair> slow;
   for (auto& [of, pairs] : classes) {
@@ -95,7 +95,7 @@ std::vector<SlowPair> SlowMessages(const Context& context) {
     classes[{0, of.is_of_node ? "node" : "nodes", static_cast<int>(std::bit_width(size))}].push_back(
         {link, static_cast<int64_t>(of.paces.size()), true, Median(std::move(of.paces))});
   }
-  return SlowOf(context, std::move(classes));
+  return SlowOf(context, classes);
 }
 
 std::vector<SlowPair> SlowPairs(const Context& context) {
@@ -110,7 +110,7 @@ std::vector<SlowPair> SlowPairs(const Context& context) {
     classes[{link.transport, group->second.role, static_cast<int>(std::bit_width(size))}].push_back(
         {link, carried.count, false, static_cast<double>(carried.ns) / static_cast<double>(carried.bytes)});
   }
-  return SlowOf(context, std::move(classes));
+  return SlowOf(context, classes);
 }
 
 // One cause: both ways between two ranks, or the links of one rank to several others.
