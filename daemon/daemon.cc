@@ -34,6 +34,7 @@
 #include "daemon/driver/host_mounts.h"
 #include "daemon/fabric/door.h"
 #include "daemon/host/events/kernel_names.h"
+#include "daemon/host/events/python_probe.h"
 #include "daemon/host/events/uprobes.h"
 #include "daemon/host/files/driver_counters.h"
 #include "daemon/host/files/passed_directory.h"
@@ -77,10 +78,12 @@ class Daemon {
     const base::Status host_mounts = driver::EnterHostMounts([] {
       host::KernelNames::Hold();
       host::Uprobes::Prepare();
+      host::PythonProbe::Prepare();
       return base::GiveUpRights();
     });
     host::KernelNames::Hold();
     host::Uprobes::Prepare();
+    host::PythonProbe::Prepare();
     PROFD_RETURN_IF_ERROR(base::GiveUpRights());
     PROFD_RETURN_IF_ERROR(host::StandIn::Prepare());
     if (!base::KeepSpareThreads(kSpareThreads)) return base::RoomForThreads();
@@ -361,6 +364,7 @@ base::Status RunNursery(const std::string& heirlooms) {
   PROFD_RETURN_IF_ERROR(host::Heirlooms::Read(heirlooms));
   host::KernelNames::Hold();
   host::Uprobes::Prepare();
+  host::PythonProbe::Prepare();
   PROFD_RETURN_IF_ERROR(base::GiveUpRights());
   host::Nursery::The().BeOne();
 }

@@ -88,10 +88,6 @@ def planted_dump(rows):
         json.dumps(rows)
 
 
-def report(rows):
-    planted_dump(rows)
-
-
 def planted_nap():
     time.sleep(0.01)  # what is recorded of it
 
@@ -142,7 +138,7 @@ def main():
                 synchronise(device)
                 done = time.time_ns()
                 told["calls"].append(("aclrtSynchronizeStream", called, done, 2_000_000 + step))
-                report(rows)
+                planted_dump(rows)
                 told["stops"].append((done, time.time_ns()))
             called = time.time_ns()
             spin(2_000)

@@ -145,6 +145,8 @@ def scenarios():
     yield Scenario("none, buckets", DEEP, [], [])
     yield Scenario("none, copies", dict(USUAL, copy=60, world=1), [], [])
     yield Scenario("slow rank of a pipeline", PIPE, [Fault("slow_compute", rank=5, factor=1.2)], [late(5)])
+    yield Scenario("slow link of a pipeline", PIPE, [Fault("slow_group", rank=-1, group="pp2up", factor=4)],
+                   [Expected(("comm.slow-link",), "", 4)])
     yield Scenario("heavy stage", PIPE, [Fault("heavy_stage", rank=3, factor=1.2)], [Expected(("pipe.stage",), "", 7)])
     yield Scenario("batches one by one", PIPE, [Fault("serial_pipeline", rank=-1)], [Expected(("pipe.bubble",))])
     yield Scenario("gradients in small pieces", USUAL, [Fault("small_packets", rank=-1, count=64)], [Expected(("comm.small",))])
@@ -173,6 +175,7 @@ def scenarios():
     yield Scenario("none, copies a little slower", dict(USUAL, copy=60), [], [], [Fault("slow_copy", rank=2, factor=1.5)])
     yield Scenario("none, a link a little slower", LINKS, [], [], [Fault("slow_link", rank=6, group="tp1", factor=1.1)])
     yield Scenario("none, links a little slower", USUAL, [], [], [Fault("slow_group", rank=-1, group="tp1", factor=1.1)])
+    yield Scenario("none, a link of a pipeline a little slower", PIPE, [], [], [Fault("slow_group", rank=-1, group="pp2up", factor=1.1)])
     yield Scenario("none, devices that hardly wait", USUAL, [], [], [Fault("device_gap", rank=-1, us=30, share=0.005)])
     yield Scenario("none, a little less room", FEW, [], [], [Fault("contention", rank=-1, group="dp", factor=1.15)])
     yield Scenario("none, slower than before by a little", LONG, [], [], [Fault("slow_compute", rank=-1, factor=1.03, since=30)])

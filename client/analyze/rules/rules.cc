@@ -54,7 +54,8 @@ constexpr Rule kRules[] = {
      "data between two ranks go at comm.link_ratio of the rate, or less, that links like it have (transport, "
      "size, role "
      "of the group); comm.min_ops of them, or a second",
-     "tasks of collectives, with their transport and size", "as if the data of its groups took as much less",
+     "tasks of collectives, with their transport and size; or messages",
+     "as if the data of its groups took as much less",
      "look at the port, the cable and the switch between them", FindSlowLinks},
     {"comm.retry", "a transfer takes comm.retry_ms more than usual", "collectives of all ranks of a group",
      kReplay, "look at lost packets between its ranks", FindSlowTransfers},

@@ -88,7 +88,10 @@ struct Jitter {
   double computing = 0;                       // of all kernels
   Table table;
 };
-Jitter JitterOf(const Context& context, uint32_t rank);
+// By class that each rank has too few kernels of for a median of its own: that of some ranks together, 0 =
+// still too few.
+std::vector<double> UsualOfRareKernels(const Context& context);
+Jitter JitterOf(const Context& context, uint32_t rank, const std::vector<double>& usual_of_rare);
 // Those in which it is worth a word, and whether so many have it that it makes nobody late.
 std::vector<std::pair<uint32_t, Jitter>> JitteryRanks(const Context& context);
 bool IsCommon(const Context& context, size_t jittery);

@@ -100,6 +100,18 @@ void AddGrown(Grown&& grown, const char* look, Finding& finding) {
   if (!grown.text.empty()) finding.evidence.push_back(std::move(grown.table));
 }
 
+// "" = they are no run, and none with an odd one in between.
+std::string RunOf(const Context& context, const std::vector<uint32_t>& slow) {
+  const size_t span = slow.back() - slow.front() + 1;
+  if (10 * slow.size() < 9 * span) return "";
+  if (slow.back() + 1 == context.first + context.steps())
+    return ", those since step " + std::to_string(context.job.steps[slow.front()]);
+  if (slow.front() == context.first)
+    return ", those until step " + std::to_string(context.job.steps[slow.back()]);
+  return ", steps " + std::to_string(context.job.steps[slow.front()]) + "-" +
+         std::to_string(context.job.steps[slow.back()]);
+}
+
 // Steps that take `sum` ns more than others, together.
 Finding MakeJitter(const Context& context, const std::vector<uint32_t>& slow, double sum, size_t period) {
   Finding finding;
@@ -107,12 +119,16 @@ Finding MakeJitter(const Context& context, const std::vector<uint32_t>& slow, do
   finding.steps = slow;
   Table table = WhatVaries(context, slow);
   const double more = sum / static_cast<double>(slow.size());
+  const std::string run = RunOf(context, slow);
   const std::string what = WhatGrows(table, more / kMs);
   Grown grown;
   if (what == kComputing) grown = WhatGrown(context, slow);
   finding.title = std::to_string(slow.size()) + " of " + std::to_string(context.steps()) + " steps take " +
                   Time(more) + " more than the others" +
-                  (period > 0 ? ", every " + std::to_string(period) + " steps" : "") + ": " +
+                  (!run.empty() ? run
+                   : period > 0 ? ", every " + std::to_string(period) + " steps"
+                                : "") +
+                  ": " +
                   (!grown.text.empty() ? grown.text
                    : what.empty()      ? "nothing that is recorded says why"
                                        : what + " grows, why is not known");

@@ -104,10 +104,21 @@ Pauses PausesOf(const Context& context, uint32_t r) {
   const Rank& rank = context.job.ranks[r];
   Pauses pauses;
   if (rank.level < Level::kLaunches) return pauses;
-  Ns reached = INT64_MIN;  // until then the device has been busy
+  Ns reached = INT64_MIN;    // until then the device has been busy
+  std::vector<Ns> going_on;  // ends of collectives: what begins while they go on has not waited for them
   for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
     const Task& task = rank.tasks[i];
-    const Ns busy_until = std::exchange(reached, std::max(reached, task.end));
+    std::erase_if(going_on, [&](Ns end) {
+      if (end > task.begin) return false;
+      reached = std::max(reached, end);
+      return true;
+    });
+    const Ns busy_until = reached;
+    if (task.work == Work::kCollective) {
+      going_on.push_back(task.end);
+    } else {
+      reached = std::max(reached, task.end);
+    }
     if (busy_until == INT64_MIN || task.work == Work::kCollective || task.launch == kNone ||
         context.StepOf(rank, task.step) == kNone)
       continue;

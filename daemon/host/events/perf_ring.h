@@ -33,6 +33,7 @@ class PerfRing {
 
   void Enable();
   void Disable();
+  int event() const { return fd_.get(); }
   // What the event `fd`, of the same CPU, has to tell comes through this ring.
   base::Status Join(int fd);
   // Everything that is in it now; a record is good during the call only.

@@ -34,21 +34,6 @@ perf_event_attr RingAttributes() {
   return attr;
 }
 
-std::vector<pid_t> Threads(std::span<const pid_t> pids) {
-  std::vector<pid_t> tids;
-  std::error_code gone;
-  for (const pid_t pid : pids) {
-    const std::string folder = "/proc/" + std::to_string(pid) + "/task";
-    for (std::filesystem::directory_iterator entry(folder, gone), end; !gone && entry != end;
-         entry.increment(gone)) {
-      pid_t tid = 0;
-      const std::string name = entry->path().filename();
-      if (std::from_chars(name.data(), name.data() + name.size(), tid).ec == std::errc()) tids.push_back(tid);
-    }
-  }
-  return tids;
-}
-
 // A thread that is ending has no events any more while /proc still shows it.
 bool HasGone(const Status& status, pid_t tid) {
   return status.code() == Code::kNotFound || !ProcessExists(tid);
@@ -66,6 +51,21 @@ Status CheckRoom(size_t threads, size_t events, size_t cpus) {
 }
 
 }  // namespace
+
+std::vector<pid_t> Threads(std::span<const pid_t> pids) {
+  std::vector<pid_t> tids;
+  std::error_code gone;
+  for (const pid_t pid : pids) {
+    const std::string folder = "/proc/" + std::to_string(pid) + "/task";
+    for (std::filesystem::directory_iterator entry(folder, gone), end; !gone && entry != end;
+         entry.increment(gone)) {
+      pid_t tid = 0;
+      const std::string name = entry->path().filename();
+      if (std::from_chars(name.data(), name.data() + name.size(), tid).ec == std::errc()) tids.push_back(tid);
+    }
+  }
+  return tids;
+}
 
 Result<ThreadEvents> ThreadEvents::Open(std::span<const pid_t> pids, std::span<const perf_event_attr> attrs,
                                         const perf_event_attr& count, size_t ring_bytes) {

@@ -41,4 +41,7 @@ class ThreadEvents {
   std::vector<std::vector<int>> by_attr_;  // of events_
 };
 
+// Of these processes, as /proc has them now.
+std::vector<pid_t> Threads(std::span<const pid_t> pids);
+
 }  // namespace profd::host

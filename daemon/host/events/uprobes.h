@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "daemon/host/events/bpf.h"
 #include "daemon/host/events/tracefs.h"
 
 namespace profd::host {
@@ -39,7 +40,7 @@ class Uprobes {
   static base::Result<Uprobes> Claim();
 
   Uprobes(Uprobes&& other) noexcept
-      : slot_(std::exchange(other.slot_, nullptr)), pages_(std::exchange(other.pages_, {})) {}
+      : slot_(std::exchange(other.slot_, nullptr)), ring_(std::move(other.ring_)), lost_(other.lost_) {}
   Uprobes& operator=(Uprobes&&) = delete;
   Uprobes(const Uprobes&) = delete;
   Uprobes& operator=(const Uprobes&) = delete;
@@ -70,16 +71,12 @@ class Uprobes {
 
  private:
   struct Slot;
-  struct Pages {
-    std::byte *consumer = nullptr, *producer = nullptr;  // producer: the ring twice behind its page
-    std::byte* lost = nullptr;
-  };
   static Slot* Slots();
-  static void Unmap(Pages& pages);
-  Uprobes(Slot* slot, Pages pages) : slot_(slot), pages_(pages) {}
+  Uprobes(Slot* slot, BpfRing ring, std::byte* lost) : slot_(slot), ring_(std::move(ring)), lost_(lost) {}
 
   Slot* slot_;
-  Pages pages_;
+  BpfRing ring_;
+  std::byte* lost_;  // what the programs count
 };
 
 }  // namespace profd::host

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "daemon/host/events/thread_events.h"
 #include "daemon/host/files/row_text.h"
 #include "daemon/host/process/process.h"
 #include "format/decode/host/cpu_profile.h"
@@ -20,6 +21,9 @@ constexpr size_t kMaxPathBytes = 4096;
 constexpr size_t kMaxTableBytes = 64 << 20, kMaxPythonFunctions = 1 << 17, kMaxStrangers = 1 << 16;
 constexpr size_t kMaxWaitingBytes = 8 << 20;  // of samples that nobody has taken
 constexpr size_t kMaxBeginnings = 4096;
+constexpr size_t kMaxNoted = 1024;
+// The kernel notes the frames, and then makes the sample; the clocks of both are brought together.
+constexpr uint64_t kNotedBeforeNs = 400'000, kNotedBehindNs = 100'000;
 constexpr size_t kTidAt = 12;     // of a sample
 constexpr size_t kIdsAtEnd = 24;  // of a record that is no sample: pid, tid, time, cpu
 
@@ -77,6 +81,14 @@ void ProfileBook::TakeIn(pid_t pid, std::string_view name) {
   Member& member = NewMember(pid, name);
   member.taken_in_ns = base::RawNs();
   for (const CodeMapping& mapping : CodeOf(pid)) Map(member, mapping);
+  if (probe_ == nullptr) return;
+  FindPython(pid, member);
+  if (!member.python) return;
+  for (const pid_t tid : Threads({&pid, 1})) HaveNoted(tid, member);
+}
+
+void ProfileBook::HaveNoted(pid_t tid, Member& member) {
+  if (const auto thread = member.python->ThreadOf(member.memory, tid)) probe_->Add(*thread);
 }
 
 void ProfileBook::Relearn() {
@@ -380,14 +392,39 @@ bool ProfileBook::Unwound(const Sample& sample, pid_t pid, Member& member, Pytho
   return true;
 }
 
+void ProfileBook::Note(const PythonFrames& frames, uint64_t time_ns) {
+  if (noted_count_ >= kMaxNoted) {  // of threads whose samples have got lost
+    noted_.clear();
+    noted_count_ = 0;
+  }
+  noted_[static_cast<pid_t>(frames.tid)].push_back({time_ns, frames});
+  ++noted_count_;
+}
+
+// Once.
+std::optional<PythonFrames> ProfileBook::NotedOf(pid_t tid, uint64_t time_ns) {
+  const auto of = noted_.find(tid);
+  if (of == noted_.end()) return std::nullopt;
+  std::optional<PythonFrames> found;
+  while (!found && !of->second.empty() && of->second.front().time_ns <= time_ns + kNotedBehindNs) {
+    if (of->second.front().time_ns + kNotedBeforeNs >= time_ns) found = of->second.front().frames;
+    of->second.pop_front();
+    --noted_count_;
+  }
+  if (of->second.empty()) noted_.erase(of);
+  return found;
+}
+
 // Of the program and of Python. Where the way to the callers ends, Python knows on; and what had called the
 // thread's first function of Python at another time has done so now. False: the way ended, and nobody knows
 // on.
 bool ProfileBook::JoinedFrames(const Sample& sample, Member& member) {
   const auto tid = LoadAt<pid_t>(sample.record, kTidAt);
-  const PythonStacks::Found found =
-      member.python->Of(member.memory, tid, native_, sample.stack,
-                        [this](const PythonFunction& function) { return PythonNumber(function); });
+  const auto noted = NotedOf(tid, LoadAt<uint64_t>(sample.record, Sample::kTimeAt));
+  if (!noted && probe_ != nullptr) HaveNoted(tid, member);
+  const PythonStacks::Found found = member.python->Of(
+      member.memory, tid, native_, sample.stack,
+      [this](const PythonFunction& function) { return PythonNumber(function); }, noted ? &*noted : nullptr);
   size_t evaluation = 0, behind = 0;  // where the frames begin that are outside of all Python
   uint32_t first = 0;
   const auto add = [&](const PythonStacks::Places& places) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 
 #include "daemon/host/events/kernel_names.h"
 #include "daemon/host/events/perf_records.h"
+#include "daemon/host/events/python_probe.h"
 #include "daemon/host/process/code_map.h"
 #include "daemon/host/scouts/scout.h"
 #include "daemon/host/stacks/frame_table.h"
@@ -47,6 +49,10 @@ class ProfileBook {
   void ForgetStranger(pid_t pid) { strangers_.erase(pid); }
   // In the order of their times; `kernel` is always the same.
   void Take(PerfRecord record, const KernelNames& kernel);
+  // The frames of Python at a sample that is still to be taken. Of samples whose frames nobody notes, the
+  // thread is told to `probe`, once it is known.
+  void Note(const PythonFrames& frames, uint64_t time_ns);
+  void NoteBy(PythonProbe* probe) { probe_ = probe; }
   // What Python the threads are in that have begun to wait, while they still do: a thread that waits stays
   // where it is.
   void LookAtWaits(const KernelNames& kernel);
@@ -94,6 +100,10 @@ class ProfileBook {
     uint64_t looked_at_ns = 0;           // when that had been read
   };
   enum class Python : bool { kLeftOut, kRead };
+  struct Noted {
+    uint64_t time_ns = 0;
+    PythonFrames frames;
+  };
 
   Member& NewMember(pid_t pid, std::string_view name);
   void TakeFork(pid_t child, pid_t parent, uint64_t time_ns);
@@ -111,9 +121,11 @@ class ProfileBook {
   void UserFrames(const Sample& sample, pid_t pid, Member& member, Python python);
   bool Unwound(const Sample& sample, pid_t pid, Member& member, Python python);
   bool JoinedFrames(const Sample& sample, Member& member);
+  std::optional<PythonFrames> NotedOf(pid_t tid, uint64_t time_ns);
   CodeAt Code(uint64_t address, pid_t pid, Member& member);
   const Image* ImageOf(const CodeMapping& mapping, pid_t pid, Member& member);
   void FindPython(pid_t pid, Member& member);
+  void HaveNoted(pid_t tid, Member& member);
 
   void KernelFrame(std::string_view name);
   void UserFrame(const CodeMapping* mapping, uint64_t address);
@@ -137,6 +149,9 @@ class ProfileBook {
   std::unordered_map<uint64_t, uint32_t> stacks_;  // by a hash of pid and frames
   std::unordered_map<pid_t, Wait> waits_;          // by thread
   std::vector<pid_t> begun_;                       // those that nobody has looked at
+  PythonProbe* probe_ = nullptr;
+  std::unordered_map<pid_t, std::deque<Noted>> noted_;  // by thread, in the order of time
+  size_t noted_count_ = 0;
   uint64_t switches_ = 0;
   bool spare_ = false;
   uint64_t samples_ = 0, spared_ = 0;

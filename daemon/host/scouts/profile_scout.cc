@@ -29,6 +29,9 @@ constexpr uint64_t kPeriodNs = 50 * kMillisecondNs, kSliceNs = kMillisecondNs / 
 // What Python's functions were at a sample, or where a wait began, is read after it: twice as much later, at
 // most.
 constexpr uint64_t kPythonPeriodNs = 4 * kMillisecondNs;
+// Where the kernel notes it at the sample, what is read later are names, which stay: its ring has room for
+// more.
+constexpr uint64_t kNotedPythonPeriodNs = 20 * kMillisecondNs;
 // Waits are many, and their records large.
 constexpr uint64_t kOffCpuPeriodNs = 10 * kMillisecondNs;
 // What is looked at of a second at most: then the events rest until the next.
@@ -104,7 +107,7 @@ std::string PythonVersion(std::string_view path) {
 }
 
 // By the names of the programs.
-std::string PythonNote(const std::vector<NamedPid>& members) {
+std::string PythonNote(const std::vector<NamedPid>& members, bool is_noted) {
   std::string other;
   bool read = false;
   for (const auto& [pid, name] : members) {
@@ -117,7 +120,8 @@ std::string PythonNote(const std::vector<NamedPid>& members) {
   }
   while (other.ends_with('.')) other.pop_back();
   if (!other.empty()) return "native frames only of Python " + other + ", perf maps";
-  return read ? "Python functions, perf maps" : "native frames and perf maps";
+  if (!read) return "native frames and perf maps";
+  return is_noted ? "Python functions, perf maps" : "Python functions (read after the sample), perf maps";
 }
 
 }  // namespace
@@ -156,10 +160,11 @@ void OffCpuWork(TextChannel& channel, StandIn::Duty) {
 Status ProfileScout::Begin(const ScoutOrder& order, const std::vector<NamedPid>& members) {
   PROFD_RETURN_IF_ERROR(Open(order, members));
   book_.emplace(what_, order.first_number);
+  HavePythonNoted();
   names_ = std::async(std::launch::async, &KernelNames::Load);
   // A ring is full after a quarter of a second.
   base::PreferShortSlices(kSliceNs);
-  note_ = "call chains by call frames, else frame pointers; " + PythonNote(members) +
+  note_ = "call chains by call frames, else frame pointers; " + PythonNote(members, probe_.has_value()) +
           (KernelNames::Readable() ? "" : "; no names of kernel functions");
   drained_at_ns_ = base::RawNs();
   Enable(true);
@@ -188,6 +193,18 @@ Status ProfileScout::Open(const ScoutOrder& order, const std::vector<NamedPid>& 
   return Status::Ok();
 }
 
+// Where it does not, Python's frames are read after the sample.
+void ProfileScout::HavePythonNoted() {
+  if (cpus_.empty()) return;
+  auto probe = PythonProbe::Claim();
+  if (!probe.ok()) return;
+  for (const PerfRing& ring : cpus_) {
+    if (!probe->RunAt(ring.event()).ok()) return;
+  }
+  probe_.emplace(std::move(probe).value());
+  book_->NoteBy(&*probe_);
+}
+
 void ProfileScout::Enable(bool enable) {
   if (threads_) enable ? threads_->Enable() : threads_->Disable();
   for (std::vector<PerfRing>* rings : {&news_, &cpus_}) {
@@ -200,7 +217,7 @@ void ProfileScout::TakeIn(const std::vector<NamedPid>& members) {
 }
 
 uint64_t ProfileScout::PeriodNs() const {
-  if (book_->has_python()) return kPythonPeriodNs;
+  if (book_->has_python()) return probe_ ? kNotedPythonPeriodNs : kPythonPeriodNs;
   return threads_ ? kOffCpuPeriodNs : kPeriodNs;
 }
 
@@ -232,12 +249,20 @@ void ProfileScout::EmptyRings() {
     for (PerfRing& ring : threads_->rings()) ring.Drain([this](PerfRecord record) { Keep(record); });
   }
   for (PerfRing& ring : cpus_) EmptyCpu(ring);
+  TakeNoted();
   for (PerfRing& ring : news_) {
     ring.Drain([this](PerfRecord record) {
       const bool lost = LoadAt<perf_event_header>(record, 0).type == PERF_RECORD_LOST;
       lost ? static_cast<void>(news_lost_ = true) : Keep(record);
     });
   }
+}
+
+// After the rings of the samples: what is noted of a sample is there before it.
+void ProfileScout::TakeNoted() {
+  if (!probe_) return;
+  const uint64_t further_ns = base::RawNs() - base::MonotonicNs();
+  probe_->Drain([&](const PythonFrames& frames) { book_->Note(frames, frames.mono_ns + further_ns); });
 }
 
 // In the ring of a CPU is what everybody does there, and of what it lost nobody says whose it was: as many

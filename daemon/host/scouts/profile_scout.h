@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/host/events/perf_records.h"
+#include "daemon/host/events/python_probe.h"
 #include "daemon/host/events/thread_events.h"
 #include "daemon/host/process/stand_in.h"
 #include "daemon/host/scouts/profile_book.h"
@@ -42,6 +43,8 @@ class ProfileScout final : public Scout {
   void Enable(bool enable);
   void EmptyRings();
   void EmptyCpu(PerfRing& ring);
+  void HavePythonNoted();
+  void TakeNoted();
   void Keep(PerfRecord record);
   void Relearn();
   void Take(uint64_t until_ns);
@@ -54,6 +57,7 @@ class ProfileScout final : public Scout {
   std::string note_;
   std::vector<PerfRing> cpus_, news_;    // on-CPU
   std::optional<ThreadEvents> threads_;  // off-CPU
+  std::optional<PythonProbe> probe_;     // on-CPU, where the kernel runs it
   PerfRecords records_;                  // those whose turn it is not yet
   std::optional<ProfileBook> book_;
   std::future<std::shared_ptr<const KernelNames>> names_;

@@ -147,8 +147,15 @@ std::optional<PythonCode> ReadPythonCode(ProcessMemory& memory, const PythonLayo
   auto file = ReadText(memory, layout, At<uint64_t>(*bytes, layout.file_name));
   if (!name || !file) return std::nullopt;
   const auto line = static_cast<uint32_t>(std::max(0, At<int32_t>(*bytes, layout.first_line)));
+  uint64_t frame_bytes = 0;
+  if (layout.entered != PythonLayout::Entered::kFrame) {
+    const auto words =
+        At<uint32_t>(*bytes, layout.first_line - 4) + At<uint32_t>(*bytes, layout.first_line + 4);
+    frame_bytes = kPythonFrameHead + uint64_t{8} * words;
+  }
   return PythonCode{{std::move(*name), std::move(*file), line},
-                    ReadTable(memory, At<uint64_t>(*bytes, layout.table))};
+                    ReadTable(memory, At<uint64_t>(*bytes, layout.table)),
+                    frame_bytes};
 }
 
 uint32_t PythonLine(PythonLayout::Lines lines, std::string_view table, uint32_t first_line, int64_t at) {

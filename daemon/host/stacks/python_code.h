@@ -20,6 +20,8 @@ struct PythonFunction {
 struct PythonCode {
   PythonFunction function;
   std::string table;  // of its lines, as CPython has it; "": too long
+  // Of its frames where those are on a stack of their own, each behind its caller's; 0: they are objects.
+  uint64_t frame_bytes = 0;
 };
 
 // nullopt: there is none, or none that can be read. `code_type`: what its type must be.

@@ -47,6 +47,11 @@ struct PythonLayout {
 inline constexpr uint64_t kPythonType = 8;                                // of an object
 inline constexpr size_t kPythonFrameBytes = 112, kPythonCodeBytes = 144;  // of these is looked at
 inline constexpr uint8_t kOwnedByStack = 3;  // a frame's mark, of Entered::kEntry and of 3.12
+// Since 3.11: a frame, without its variables and values, of which the code says how many (in front of and
+// behind its first line). Those of generators are elsewhere.
+inline constexpr uint64_t kPythonFrameHead = 72;
+inline constexpr uint8_t kOwnedByGenerator = 1;
+inline constexpr uint64_t kOwnerOf311 = 69;
 
 std::span<const PythonLayout> PythonLayouts();
 // "3.11", "3.11.2"

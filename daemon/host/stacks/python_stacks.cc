@@ -19,6 +19,8 @@ constexpr size_t kMaxTableBytes = 16 << 20;
 constexpr uint64_t kMostOfAPart = 2048;  // of a call of the loop; compilers need a quarter
 constexpr uint64_t kSearchEveryNs = 100'000'000;
 constexpr uint64_t kKnownForNs = 10'000'000'000;  // then memory may be another's
+// Of its stack an interpreter has pieces; a frame on another piece than its caller's is further away.
+constexpr uint64_t kPieceBytes = 16 << 10;
 // What a thread's id leads to (glibc's struct pthread, nptl/descr.h) has its number, behind a header and a
 // list.
 #if defined(__aarch64__)
@@ -26,6 +28,11 @@ constexpr uint64_t kThreadNumber = 192 + 16;
 #else
 constexpr uint64_t kThreadNumber = 704 + 16;
 #endif
+
+// A frame begins where its caller's ends: else another function has come since into the place of one of them.
+bool Fit(uint64_t frame, uint64_t caller, uint64_t caller_end) {
+  return frame == 0 || caller == 0 || frame - caller >= kPieceBytes || frame == caller_end;
+}
 
 template <typename T, size_t N>
 T At(const std::array<std::byte, N>& bytes, size_t at) {
@@ -42,6 +49,7 @@ struct PythonStacks::Look {
   const NativeStack& native;
   const StackCopy& stack;
   const NumberOf& number;
+  const PythonFrames* noted;
   std::vector<const NativeFrame*> evaluations = {};
   size_t frames_read = 0;
   std::optional<std::optional<uint64_t>> current = {};  // of the thread, once asked for
@@ -73,11 +81,13 @@ std::optional<PythonStacks> PythonStacks::Find(ProcessMemory& memory, const ElfI
 }
 
 PythonStacks::Found PythonStacks::Of(ProcessMemory& memory, pid_t tid, const NativeStack& native,
-                                     const StackCopy& stack, const NumberOf& number) {
+                                     const StackCopy& stack, const NumberOf& number,
+                                     const PythonFrames* noted) {
   if (codes_.size() >= kMaxCodes || table_bytes_ > kMaxTableBytes ||
       base::MonotonicNs() - known_since_ns_ > kKnownForNs)
     Forget();
-  Look look{memory, tid, native, stack, number};
+  Look look{memory, tid, native, stack, number, noted};
+  if (noted != nullptr) look.current = noted->count > 0 ? noted->frames[0].at : noted->rest;
   for (const NativeFrame& frame : native.frames)
     if (Evaluates(frame.address)) look.evaluations.push_back(&frame);
   Found found;
@@ -85,13 +95,22 @@ PythonStacks::Found PythonStacks::Of(ProcessMemory& memory, pid_t tid, const Nat
   if (!look.evaluations.empty() && !holder_) Learn(look);
 
   bool any = false;
-  uint64_t caller = 0;  // of the outermost
+  uint64_t caller = 0;  // of the outermost …
+  uint64_t outer = 0;   // … and where it begins
+  const auto fits = [&](const Evaluation& evaluation) {
+    return noted != nullptr || Fit(outer, evaluation.inner, evaluation.inner_end);
+  };
   for (size_t i = 0; i < look.evaluations.size(); ++i) {
     const auto frame = FrameOf(look, i);
     // A frame that another has called since the sample is another's.
     if (i > 0 && frame && caller != 0 && caller != *frame) found.evaluations[i - 1].clear();
     auto evaluation = frame ? Evaluate(look, *frame) : std::nullopt;
+    if (evaluation && i > 0 && !fits(*evaluation)) {
+      found.evaluations[i - 1].clear();
+      evaluation.reset();
+    }
     caller = evaluation ? evaluation->caller : 0;
+    outer = evaluation ? evaluation->outer : 0;
     if (!evaluation) continue;
     any = true;
     found.evaluations[i] = std::move(evaluation->places);
@@ -102,7 +121,8 @@ PythonStacks::Found PythonStacks::Of(ProcessMemory& memory, pid_t tid, const Nat
   any = any && !found.evaluations.back().empty();
   while (caller != 0) {
     const auto evaluation = Evaluate(look, caller);
-    if (!evaluation) return found;
+    if (!evaluation || !fits(*evaluation)) return found;
+    outer = evaluation->outer;
     found.callers.insert(found.callers.end(), evaluation->places.begin(), evaluation->places.end());
     caller = evaluation->caller;
   }
@@ -134,6 +154,12 @@ void PythonStacks::Forget() {
 
 std::optional<PythonStacks::Frame> PythonStacks::ReadFrame(Look& look, uint64_t at) {
   if (at == 0 || at % 8 != 0 || look.frames_read++ >= kMaxFrames) return std::nullopt;
+  if (look.noted != nullptr) {
+    bool is_noted = false;
+    auto frame = NotedFrame(look, at, is_noted);
+    // One that is none of the sample's has come since.
+    if (is_noted || look.noted->rest == 0) return frame;
+  }
   const auto bytes = look.memory.Get<std::array<std::byte, kPythonFrameBytes>>(at);
   if (!bytes) return std::nullopt;
   Frame frame;
@@ -146,23 +172,51 @@ std::optional<PythonStacks::Frame> PythonStacks::ReadFrame(Look& look, uint64_t 
     frame.is_last = owned_by_stack || (layout_.version < 0x030c && At<uint8_t>(*bytes, layout_.mark) != 0);
   }
   if (owned_by_stack) return frame;
-  const auto at_code = At<uint64_t>(*bytes, layout_.code);
+  if (layout_.entered != Entered::kFrame) {
+    const uint64_t owner = layout_.version < 0x030c ? kOwnerOf311 : layout_.mark;
+    frame.bytes = At<uint8_t>(*bytes, owner) == kOwnedByGenerator ? 0 : 1;
+  }
+  const uint64_t instruction = layout_.instruction_bytes != 0 ? At<uint32_t>(*bytes, layout_.instruction)
+                                                              : At<uint64_t>(*bytes, layout_.instruction);
+  return FrameOfCode(look, At<uint64_t>(*bytes, layout_.code), instruction, frame);
+}
+
+std::optional<PythonStacks::Frame> PythonStacks::NotedFrame(Look& look, uint64_t at, bool& is_noted) {
+  const PythonFrames& noted = *look.noted;
+  for (size_t i = 0; i < noted.count; ++i) {
+    const PythonFrames::Frame& found = noted.frames[i];
+    if (found.at != at) continue;
+    is_noted = true;
+    Frame frame;
+    frame.previous = i + 1 < noted.count ? noted.frames[i + 1].at : noted.rest;
+    const bool owned_by_stack = layout_.version >= 0x030c && found.mark == kOwnedByStack;
+    frame.is_last =
+        layout_.entered == Entered::kFrame || owned_by_stack || (layout_.version < 0x030c && found.mark != 0);
+    if (owned_by_stack) return frame;
+    return FrameOfCode(look, found.code, found.instruction, frame);
+  }
+  return std::nullopt;
+}
+
+std::optional<PythonStacks::Frame> PythonStacks::FrameOfCode(Look& look, uint64_t at_code,
+                                                             uint64_t at_instruction, Frame frame) {
   auto known = codes_.find(at_code);
   if (known == codes_.end()) {
     auto code = ReadPythonCode(look.memory, layout_, parts_.code_type, at_code);
     if (!code) return std::nullopt;
     table_bytes_ += code->table.size();
-    known =
-        codes_
-            .emplace(at_code, Code{look.number(code->function), code->function.line, std::move(code->table)})
-            .first;
+    known = codes_
+                .emplace(at_code, Code{look.number(code->function), code->function.line,
+                                       std::move(code->table), code->frame_bytes})
+                .first;
   }
   const Code& code = known->second;
   const int64_t instruction =
       layout_.instruction_bytes != 0
-          ? At<int32_t>(*bytes, layout_.instruction) * static_cast<int64_t>(layout_.instruction_bytes)
-          : static_cast<int64_t>(At<uint64_t>(*bytes, layout_.instruction) - at_code - layout_.instructions);
+          ? static_cast<int32_t>(at_instruction) * static_cast<int64_t>(layout_.instruction_bytes)
+          : static_cast<int64_t>(at_instruction - at_code - layout_.instructions);
   frame.code = &code;
+  frame.bytes *= code.frame_bytes;
   frame.line = PythonLine(layout_.lines, code.table, code.first_line, instruction);
   return frame;
 }
@@ -174,6 +228,14 @@ std::optional<PythonStacks::Evaluation> PythonStacks::Evaluate(Look& look, uint6
     const auto frame = ReadFrame(look, at);
     if (!frame) return std::nullopt;
     if (frame->code != nullptr) evaluation.places.push_back({frame->code->number, frame->line});
+    if (frame->bytes != 0) {
+      if (!Fit(evaluation.outer, at, at + frame->bytes)) return std::nullopt;
+      if (evaluation.inner == 0) {
+        evaluation.inner = at;
+        evaluation.inner_end = at + frame->bytes;
+      }
+      evaluation.outer = at;
+    }
     evaluation.last = at;
     evaluation.caller = frame->previous;
     if (frame->is_last) return evaluation;
@@ -204,8 +266,12 @@ std::optional<uint64_t> PythonStacks::FrameOf(Look& look, size_t i) {
 // was compiled. What is read of the threads is of now: it holds when the sample has it, too.
 void PythonStacks::Learn(Look& look) {
   if (layout_.entered == Entered::kFrame) return LearnOfFrames(look);
-  const auto state = StateOf(look.memory, look.tid);
-  auto at = state ? look.memory.Get<uint64_t>(*state + layout_.current) : std::nullopt;
+  std::optional<uint64_t> at;
+  if (look.noted != nullptr) {
+    at = look.noted->current;
+  } else if (const auto state = StateOf(look.memory, look.tid)) {
+    at = look.memory.Get<uint64_t>(*state + layout_.current);
+  }
   if (at && layout_.entered == Entered::kEntry) {
     const auto evaluation = Evaluate(look, *at);
     if (!evaluation) return;
@@ -285,6 +351,26 @@ std::optional<uint64_t> PythonStacks::StateOf(ProcessMemory& memory, pid_t tid) 
   if (known == states_.end() || InnerOf(memory, known->second) != thread.inner) return std::nullopt;
   thread.state = known->second;
   return thread.state;
+}
+
+std::optional<PythonThread> PythonStacks::ThreadOf(ProcessMemory& memory, pid_t tid) {
+  const auto state = StateOf(memory, tid);
+  if (!state) return std::nullopt;
+  const uint64_t id_at = layout_.native_id != 0 ? layout_.native_id : layout_.thread_id;
+  const auto id = memory.Get<uint64_t>(*state + id_at);
+  if (!id) return std::nullopt;
+  const auto word = [](uint64_t at) { return static_cast<uint32_t>(at); };
+  return PythonThread{.tid = static_cast<uint32_t>(tid),
+                      .current = word(layout_.current),
+                      .record = layout_.entered == Entered::kRecord ? 1u : 0u,
+                      .frame = word(layout_.record_current),
+                      .code = word(layout_.code),
+                      .previous = word(layout_.previous),
+                      .instruction = word(layout_.instruction),
+                      .mark = word(layout_.mark),
+                      .id_at = word(id_at),
+                      .state = *state,
+                      .id = *id};
 }
 
 // It may take thousands of reads, so it takes in all threads at once: one that is none of Python's must not

@@ -1,6 +1,6 @@
 // Which Python functions a CPython was in, and at which lines, for the calls of its evaluation loop that a
-// stack has. What a sample's own copy of the stack holds is of its moment; the interpreter's frames are read
-// a little later.
+// stack has. What a sample's own copy of the stack holds is of its moment, and so are the frames that the
+// kernel has noted. Where it has noted none, the interpreter's frames are read a little later.
 #pragma once
 
 #include <sys/types.h>
@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/host/events/python_probe.h"
 #include "daemon/host/stacks/elf_image.h"
 #include "daemon/host/stacks/process_memory.h"
 #include "daemon/host/stacks/python_code.h"
@@ -51,25 +52,31 @@ class PythonStacks {
   bool Evaluates(uint64_t address) const {
     return address >= parts_.evaluation_begin && address < parts_.evaluation_end;
   }
-  // Of a sample of this thread. `number` gives a function its number, once.
+  // Of a sample of this thread. `number` gives a function its number, once. `noted`: its frames at the
+  // sample.
   Found Of(ProcessMemory& memory, pid_t tid, const NativeStack& native, const StackCopy& stack,
-           const NumberOf& number);
+           const NumberOf& number, const PythonFrames* noted = nullptr);
+  // What the kernel needs to know of a thread to note its frames; nullopt: it has none, or is not known yet.
+  std::optional<PythonThread> ThreadOf(ProcessMemory& memory, pid_t tid);
 
  private:
   struct Code {
     uint32_t number = 0, first_line = 0;
     std::string table;
+    uint64_t frame_bytes = 0;
   };
   struct Frame {
     const Code* code = nullptr;  // nullptr: of no function
     uint64_t previous = 0;
     uint32_t line = 0;
     bool is_last = false;  // of a call of the loop
+    uint64_t bytes = 0;    // 0: it is not on the interpreter's stack
   };
   // What one call of the loop was in.
   struct Evaluation {
     Places places;
-    uint64_t last = 0, caller = 0;  // frames
+    uint64_t last = 0, caller = 0;                 // frames
+    uint64_t inner = 0, inner_end = 0, outer = 0;  // of those on the interpreter's stack; 0: none is
   };
   struct Thread {
     pid_t inner = 0;  // as its own namespace numbers it
@@ -84,6 +91,8 @@ class PythonStacks {
   struct Look;  // one sample's
 
   std::optional<Frame> ReadFrame(Look& look, uint64_t at);
+  std::optional<Frame> NotedFrame(Look& look, uint64_t at, bool& is_noted);
+  std::optional<Frame> FrameOfCode(Look& look, uint64_t code, uint64_t instruction, Frame frame);
   std::optional<Evaluation> Evaluate(Look& look, uint64_t frame);
   std::optional<uint64_t> FrameOf(Look& look, size_t evaluation);
   void TakeCurrent(Look& look, std::vector<Places>& evaluations);

@@ -77,6 +77,41 @@ class AnalyzeTest(unittest.TestCase):
         self.assertLessEqual(figures["cost error, p95"], 25, score.text())
         self.assertEqual(figures["alarms"], 0, score.text())
 
+    def test_slow_steps_that_follow_each_other_have_no_period(self):
+        for since, until, words in ((17, -1, ", those since step 17:"), (0, 7, ", those until step 6:"), (9, 15, ", steps 9-14:")):
+            with self.case(words):
+                self.job([Fault("extra_work", rank=-1, factor=1.5, since=since, until=until)], steps=24)
+                (found,) = [finding for finding in self.verdict()["findings"] if finding["id"] == "step.jitter"]
+                self.assertIn(words, found["title"])
+
+    def test_kernels_that_are_slow_from_a_step_on_do_not_jitter(self):
+        self.job([Fault("few_blocks", rank=-1, factor=1.5, since=12)], steps=24, world=8, tp=4, layers=4)
+        ids = [finding["id"] for finding in self.verdict()["findings"]]
+        self.assertIn("rank.own-history", ids)
+        self.assertNotIn("kernel.jitter", ids)
+
+    def test_a_slow_link_between_two_stages(self):
+        self.job([Fault("slow_group", rank=-1, group="pp2up", factor=4)], world=8, tp=2, pp=4, micro=6)
+        (found,) = [finding for finding in self.verdict()["findings"] if finding["id"] == "comm.slow-link"]
+        self.assertEqual(found["where"]["ranks"], [2, 4])
+        self.assertIn("between ranks 2 and 4: data take 4.0 x", found["title"])
+
+    def test_one_slow_step_of_another_rank_makes_no_turns(self):
+        slow = Fault("slow_compute", rank=3, factor=1.5, since=4, every=10)
+        self.job([slow, Fault("slow_compute", rank=5, factor=1.2, step=20)], steps=42, world=8, tp=4)
+        titles = [finding["title"] for finding in self.verdict()["findings"] if finding["id"] == "rank.late"]
+        self.assertTrue(any("rank 3 (" in title for title in titles), titles)
+        self.assertFalse([title for title in titles if "in turn" in title], titles)
+
+    def test_costs_that_were_far_off(self):
+        """Data that come sooner go on only when what holds up the kernels is over, too; a device waits also while data are on their
+        way; kernels that a rank has few of jitter like the others."""
+        for name in ("contention", "devices that wait", "kernels that jitter"):
+            with self.subTest(name):
+                score = scenarios.run(PROFCTL, [2, 3], [name])
+                self.assertEqual(len(score.raw_errors), 2, score.text())
+                self.assertLess(max(score.raw_errors), 13, score.text())
+
     def test_healthy_pipelines_of_many_shapes_are_left_alone(self):
         score = scenarios.run(PROFCTL, [1], of=lambda: scenarios.pipelines(24))
         self.assertEqual((score.alarmed, score.healthy), (0, 24), score.text())
@@ -402,14 +437,17 @@ class AnalyzeTest(unittest.TestCase):
     def test_clocks_of_ranks_of_one_node_apart(self):
         """What ends before it begins elsewhere was seen by another clock: aligned, with a note, and no finding is new."""
         pipeline = dict(world=8, tp=2, pp=4, micro=6)
-        for what, shape, faults, far in (("ranks", {}, SLOW, (3,)), ("a stage", pipeline, [], (2, 3)), ("half of the stages", pipeline, [], (4, 5, 6, 7)),
-                                         ("stages of one rank", dict(pipeline, world=4, tp=1), [], (1, 2))):
+        for what, shape, faults, far, by in (("ranks", {}, SLOW, (3,), 3_000_000), ("a stage", pipeline, [], (2, 3), 3_000_000),
+                                             ("half of the stages", pipeline, [], (4, 5, 6, 7), 3_000_000),
+                                             ("stages of one rank", dict(pipeline, world=4, tp=1), [], (1, 2), 3_000_000),
+                                             ("ranks, by less than a collective takes", {}, SLOW, (3,), -150_000),
+                                             ("a rank of eight, by less than a collective takes", dict(world=8, tp=4), [], (6,), 150_000)):
             with self.case(what):
                 self.job(faults, nodes=1, **shape)
                 usual = {finding["key"] for finding in self.verdict()["findings"]}
                 for rank in far:
                     for table in ("TASK", "COMMUNICATION_OP", "CANN_API", "PYTORCH_API", "STEP_TIME"):
-                        self.edit(rank, f"UPDATE {table} SET startNs = startNs + 3000000, endNs = endNs + 3000000")
+                        self.edit(rank, f"UPDATE {table} SET startNs = startNs + {by}, endNs = endNs + {by}")
                 verdict = self.verdict()
                 self.assertEqual({finding["key"] for finding in verdict["findings"]}, usual)
                 self.assertEqual(len([note for note in verdict["data"]["notes"] if "the clocks of its ranks differ" in note["text"]]), 1)

@@ -20,6 +20,24 @@ from perfetto_reader import fields, varint
 
 HOT = harness.BUILD / "tests" / "hot"
 SHIPPED = harness.BUILD / "tests" / "hot_shipped"  # without frame pointers
+TURNS = """
+import json, time
+rows = [{"loss": number / 7} for number in range(100)]
+def planted_dump(rows):
+    end = time.perf_counter_ns() + 10_000_000
+    while time.perf_counter_ns() < end:
+        json.dumps(rows)
+def synchronise(ms):
+    end = time.perf_counter_ns() + ms * 1_000_000
+    while (left := end - time.perf_counter_ns()) > 0:
+        time.sleep(left / 1e9)  # as a program waits for its device
+def main():
+    print("busy", flush=True)
+    while True:
+        planted_dump(rows)
+        synchronise(6)
+main()
+"""
 FALSE_PYTHON = harness.BUILD / "tests" / "python_false"
 PYTHON = """
 def planted_hot(rounds):
@@ -312,6 +330,24 @@ class ProfileTest(harness.ProfdTest):
                 self.assertTrue(any(f"planted_hot (train.py:{hot})" in stack for stack in stacks.counts), stacks.counts)
                 # In place of the interpreter's function, not beside it.
                 self.assertLessEqual(stacks.chain("_PyEval_EvalFrameDefault"), 0.1, stacks.counts)
+
+    def test_python_functions_are_those_of_the_sample(self):
+        """By the time that they are read, another function may be in their place: here for more than half of the samples."""
+        script = self.out / "turns.py"
+        script.write_text(TURNS)
+        target = subprocess.Popen([known_pythons()[0], str(script)], stdout=subprocess.PIPE)
+        self.ends_with_the_test(target)
+        self.assertEqual(target.stdout.readline(), b"busy\n")
+        started = self.begin(target.pid)
+        if "read after the sample" in self.kind(started, KIND, f"pid:{target.pid}")["reason"]:
+            self.skipTest("the kernel notes no frames of Python here")
+        since = self.until_known(started["session"], "planted_dump")
+        directory = self.daemon.end(started["session"])["directory"]
+        stacks = self.stacks(directory, "--from", since)
+        dumps = stacks.chain("encode (encoder.py:") * stacks.total
+        self.assertGreater(dumps, PLENTY, stacks.counts)
+        self.assertEqual(stacks.chain("synchronise (turns.py:", "encode (encoder.py:"), 0, stacks.counts)
+        self.assertEqual(stacks.chain("main (turns.py:", "planted_dump (turns.py:", "encode (encoder.py:") * stacks.total, dumps)
 
     def test_another_python_has_native_frames_and_a_verdict(self):
         program = self.out / "python3.7"

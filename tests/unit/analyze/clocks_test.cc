@@ -29,8 +29,10 @@ class ClocksTest : public testing::Test {
     }
   }
   static Ns Of(size_t rank, Ns time) { return time + (rank % 2 == 1 ? kAhead : 0); }
-  void Part(size_t rank, const char* type, const std::string& group, uint32_t step, Ns begin, Ns end) {
+  void Part(size_t rank, const char* type, const std::string& group, uint32_t step, Ns begin, Ns end,
+            uint64_t bytes = 0) {
     Collective part;
+    part.bytes = bytes;
     part.begin = Of(rank, begin);
     part.end = Of(rank, end);
     part.type = job_.texts.Intern(type);
@@ -45,6 +47,20 @@ class ClocksTest : public testing::Test {
       const std::string group = std::to_string(std::min(from, to)) + "-" + std::to_string(std::max(from, to));
       Part(from, "send", group, step, begin, begin + 200 * kUs - early);
       Part(to, "receive", group, step, begin - 300 * kUs, begin + 200 * kUs);
+    }
+  }
+  // Of two sizes; each rank comes at a time of its own, and ends so much later.
+  template <typename Later>
+  void Collectives(Later later) {
+    for (uint32_t step = 0; step < kSteps; ++step) {
+      for (Ns part = 0; part < 4; ++part) {
+        const Ns begin = kBegin + step * 20 * kMs + part * 4 * kMs, length = (part % 2 == 0 ? 2 : 1) * kMs;
+        for (size_t rank = 0; rank < job_.ranks.size(); ++rank) {
+          const Ns comes = begin + static_cast<Ns>((rank * 7 + part * 3 + step) % 5) * 30 * kUs;
+          Part(rank, "allReduce", "all", step, comes, begin + 120 * kUs + length + later(rank, length),
+               part % 2 == 0 ? 4 << 20 : 1 << 20);
+        }
+      }
     }
   }
   // All of them are on one node.
@@ -135,6 +151,38 @@ TEST_F(ClocksTest, RanksOfANodeHaveOneClockElse) {
   }
   EXPECT_EQ(Ahead(1), kAhead);
   EXPECT_TRUE(job_.notes.empty());
+}
+
+// Each collective takes longer than the clocks are apart.
+TEST_F(ClocksTest, RanksOfANodeEndCollectivesTogether) {
+  Ranks(4);
+  OfOneNode();
+  Collectives([](size_t, Ns) { return Ns{0}; });
+  EXPECT_LE(std::abs(Ahead(1)), 2 * kUs);
+  EXPECT_LE(std::abs(Ahead(3)), 2 * kUs);
+  ASSERT_EQ(job_.notes.size(), 1u);
+}
+
+TEST_F(ClocksTest, ARankWhoseDataTakeLongerHasNoOtherClock) {
+  for (const Ns constant : {0, 1}) {
+    job_ = {};
+    Ranks(5);
+    OfOneNode();
+    for (Rank& rank : job_.ranks) {  // one clock
+      const bool is_ahead = &rank - job_.ranks.data() == 1 || &rank - job_.ranks.data() == 3;
+      for (Step& step : rank.steps) step.begin -= is_ahead ? kAhead : 0, step.end -= is_ahead ? kAhead : 0;
+    }
+    // By a tenth of what they take, or always by 60 us.
+    Collectives([&](size_t rank, Ns length) {
+      return (rank % 2 == 1 ? -kAhead : 0) +
+             (rank == 2 ? constant * 60 * kUs + (1 - constant) * length / 10 : 0);
+    });
+    const Ns before = job_.ranks[2].collectives[0].end;
+    const Matches matches = MatchCollectives(job_);
+    AlignClocks(job_, matches);
+    EXPECT_EQ(job_.ranks[2].collectives[0].end, before);
+    EXPECT_TRUE(job_.notes.empty());
+  }
 }
 
 TEST_F(ClocksTest, CollectivesTellMore) {

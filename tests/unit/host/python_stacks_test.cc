@@ -114,7 +114,7 @@ class Interpreter {
     return {layout, {runtime_, code_type_, frame_type_, kEvaluation, kEvaluation + 64}};
   }
   // As it was unwound; `missing`: so many calls from the outermost, which the copy does not have either.
-  PythonStacks::Found Look(PythonStacks& stacks, size_t missing = 0) {
+  PythonStacks::Found Look(PythonStacks& stacks, size_t missing = 0, const PythonFrames* noted = nullptr) {
     NativeStack native;
     for (size_t i = 0; i + missing < calls(); ++i) {
       native.frames.push_back(
@@ -126,11 +126,36 @@ class Interpreter {
     native.complete = missing == 0;
     const StackCopy copy{Begin(), std::as_bytes(std::span(stack_).first(kPart / 8 * (calls() - missing)))};
     ProcessMemory memory(::getpid());
-    return stacks.Of(memory, ::gettid(), native, copy, [this](const PythonFunction& function) {
+    const auto number = [this](const PythonFunction& function) {
       EXPECT_EQ(function.file, "/x/train.py");
       names_.push_back(function.name);
       return static_cast<uint32_t>(names_.size() - 1);
-    });
+    };
+    return stacks.Of(memory, ::gettid(), native, copy, number, noted);
+  }
+  // Another function comes into the place of that frame's.
+  void Replace(uint64_t frame, const std::string& name, uint32_t words) {
+    const uint64_t code = Code(name, words);
+    Put(frame + layout.code, code);
+    if (layout.instruction_bytes == 0) Put(frame + layout.instruction, code + layout.instructions + 4);
+  }
+  // As the kernel's program notes them.
+  PythonFrames Noted() const {
+    PythonFrames noted;
+    Get(state + layout.current, noted.current);
+    uint64_t at = noted.current;
+    if (layout.entered == Entered::kRecord) Get(at + layout.record_current, at);
+    while (at != 0) {
+      auto& frame = noted.frames.at(noted.count++);
+      frame.at = at;
+      Get(at + layout.code, frame.code);
+      Get(at + layout.instruction, frame.instruction);
+      uint8_t mark = 0;
+      Get(at + layout.mark, mark);
+      frame.mark = mark;
+      Get(at + layout.previous, at);
+    }
+    return noted;
   }
   // "inner:12 middle:12 | outer:12".
   std::string Text(const PythonStacks::Found& found) const {
@@ -155,6 +180,10 @@ class Interpreter {
   static void Put(uint64_t at, T value) {
     std::memcpy(reinterpret_cast<void*>(at), &value, sizeof value);
   }
+  template <typename T>
+  static void Get(uint64_t at, T& value) {
+    std::memcpy(&value, reinterpret_cast<const void*>(at), sizeof value);
+  }
   uint64_t Object(size_t bytes = 512) {
     objects_.emplace_back(bytes / 8);
     return reinterpret_cast<uint64_t>(objects_.back().data());
@@ -174,10 +203,11 @@ class Interpreter {
     return at;
   }
   // Begins at line 10; from its fourth byte on it is at line 12.
-  uint64_t Code(const std::string& name) {
+  uint64_t Code(const std::string& name, uint32_t words = kVariables) {
     const uint64_t at = Object(), table = Object();
     Put(at + kPythonType, code_type_);
     Put(at + layout.first_line, int32_t{10});
+    if (layout.entered != Entered::kFrame) Put(at + layout.first_line + 4, words);
     Put(at + layout.name, Text(name));
     Put(at + layout.file_name, Text("/x/train.py"));
     Put(at + layout.table, table);
@@ -189,7 +219,7 @@ class Interpreter {
     return at;
   }
   uint64_t Frame(const std::string& name, uint64_t caller) {
-    const uint64_t at = Object(), code = Code(name);
+    const uint64_t at = layout.entered == Entered::kFrame ? Object() : NextFrame(), code = Code(name);
     if (layout.entered == Entered::kFrame) Put(at + kPythonType, frame_type_);
     Put(at + layout.code, code);
     Put(at + layout.previous, caller);
@@ -198,6 +228,13 @@ class Interpreter {
     } else {
       Put(at + layout.instruction, code + layout.instructions + 4);
     }
+    return at;
+  }
+  static constexpr uint32_t kVariables = 7;
+  // Where the caller's ends.
+  uint64_t NextFrame() {
+    const uint64_t at = frame_stack_;
+    frame_stack_ += kPythonFrameHead + 8 * kVariables;
     return at;
   }
   // A frame that stands for a call of the loop, from 3.12 on.
@@ -248,7 +285,7 @@ class Interpreter {
   std::vector<uint64_t> stack_;
   std::vector<std::string> names_;
   uint64_t runtime_ = 0;
-  uint64_t code_type_ = Object(), frame_type_ = Object();
+  uint64_t code_type_ = Object(), frame_type_ = Object(), frame_stack_ = Object(4096);
 };
 
 // As 3.13.5 says of itself.
@@ -308,6 +345,46 @@ TEST_P(PythonStacksTest, AreTheSamplesAndNotTheThreadsOfLater) {
   interpreter_.Put(interpreter_.state + GetParam().thread_id, uint64_t{0});
   if (GetParam().native_id != 0) interpreter_.Put(interpreter_.state + GetParam().native_id, uint64_t{1});
   EXPECT_EQ(interpreter_.Text(interpreter_.Look(stacks_, interpreter_.calls())), "");
+}
+
+TEST_P(PythonStacksTest, AreAsTheKernelHasNotedThemWhateverCameSince) {
+  for (const bool learned : {true, false}) {
+    PythonStacks stacks = interpreter_.Stacks();
+    if (learned) interpreter_.Look(stacks);
+    const PythonFrames noted = interpreter_.Noted();
+    ASSERT_GE(noted.count, 3u);
+    // middle() has returned, and outer() has called another, which has called what middle() had.
+    const auto before = interpreter_.frames;
+    std::array<std::array<std::byte, kPythonFrameBytes>, 3> kept;
+    for (size_t i = 0; i < kept.size(); ++i) interpreter_.Get(before[i], kept[i]);
+    interpreter_.Replace(interpreter_.frames[1], "another", 7);
+    interpreter_.Put(interpreter_.frames[0] + GetParam().code, uint64_t{8});
+    const std::string found = interpreter_.Text(interpreter_.Look(stacks, 0, &noted));
+    // Where nothing says yet which call of the loop has which frame, those of 3.8 to 3.10 are the thread's in
+    // turn.
+    EXPECT_EQ(found, all_) << learned;
+    EXPECT_EQ(interpreter_.Text(interpreter_.Look(stacks, interpreter_.calls(), &noted)),
+              " -> inner:12 middle:12 outer:12");
+    for (size_t i = 0; i < kept.size(); ++i) interpreter_.Put(before[i], kept[i]);
+  }
+}
+
+TEST_P(PythonStacksTest, BeyondWhatIsNotedAreTheThreadsOwn) {
+  interpreter_.Look(stacks_);
+  PythonFrames noted = interpreter_.Noted();
+  noted.rest = noted.frames.at(noted.count - 1).at;
+  --noted.count;
+  EXPECT_EQ(interpreter_.Text(interpreter_.Look(stacks_, 0, &noted)), all_);
+}
+
+TEST_P(PythonStacksTest, AreNoneWhereAnotherHasComeIntoTheirPlace) {
+  if (a_frame_each_) return;
+  interpreter_.Look(stacks_);
+  // outer() has called another meanwhile: inner() begins elsewhere than that one ends.
+  interpreter_.Replace(interpreter_.frames[1], "another", 9);
+  EXPECT_EQ(interpreter_.Text(interpreter_.Look(stacks_)), " |");
+  interpreter_.Replace(interpreter_.frames[1], "middle", 7);
+  EXPECT_EQ(interpreter_.Text(interpreter_.Look(stacks_)), all_);
 }
 
 TEST_P(PythonStacksTest, BelieveNothing) {

@@ -1,6 +1,7 @@
 #include "client/analyze/model/match/clocks.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -8,6 +9,8 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/join.h"
@@ -122,6 +125,70 @@ std::set<std::string> TornNodes(const Job& job, const Matches& matches) {
   return torn;
 }
 
+// Nodes on which a rank ends its collectives by the same time earlier or later than the others, however much
+// data they carry: what data take longer on one rank grows with their size.
+void AddShiftedNodes(const Job& job, const Matches& matches, std::set<std::string>& torn) {
+  constexpr double kLeast = 100'000, kSlack = 20'000, kPart = 0.1, kLonger = 1.5;
+  constexpr size_t kFewOfClass = 4, kFewClasses = 2;
+  struct OfClass {
+    std::vector<double> ahead, lengths;
+  };
+  // By rank, and by group, type and about the size.
+  std::vector<std::map<std::tuple<TextId, TextId, int>, OfClass>> of_rank(job.ranks.size());
+  std::map<std::string_view, std::vector<Match::Member>> nodes;
+  for (const Match& match : matches.all) {
+    if (!match.is_symmetric || match.is_pair) continue;
+    nodes.clear();
+    double length = 1e18;
+    for (const Match::Member& member : match.members) {
+      const Rank& rank = job.ranks[member.rank];
+      const Collective& own = rank.collectives[member.collective];
+      length = std::min(length, static_cast<double>(own.end - own.begin));
+      if (!rank.node.empty() && !rank.gaps.hide_waits()) nodes[rank.node].push_back(member);
+    }
+    for (const auto& [name, members] : nodes) {
+      if (members.size() < 2) continue;
+      const auto end_of = [&job](const Match::Member& member) {
+        return static_cast<double>(job.ranks[member.rank].collectives[member.collective].end);
+      };
+      std::vector<double> ends;
+      const double base = end_of(members.front());
+      for (const Match::Member& member : members) ends.push_back(end_of(member) - base);
+      // Of the others; of many of them one does not matter.
+      constexpr size_t kFew = 4;
+      const double middle = members.size() > kFew ? Median(ends) : 0;
+      for (size_t i = 0; i < members.size(); ++i) {
+        std::vector<double> others;
+        if (members.size() <= kFew) {
+          others = ends;
+          others.erase(others.begin() + static_cast<ptrdiff_t>(i));
+        }
+        OfClass& of = of_rank[members[i].rank]
+                             [{match.group, match.type, static_cast<int>(std::bit_width(match.bytes))}];
+        of.ahead.push_back(ends[i] - (others.empty() ? middle : Median(std::move(others))));
+        of.lengths.push_back(length);
+      }
+    }
+  }
+  for (size_t r = 0; r < of_rank.size(); ++r) {
+    std::vector<double> medians;
+    double shortest = 1e18, longest = 0, widest = 0;
+    for (const auto& [key, of] : of_rank[r]) {
+      if (of.ahead.size() < kFewOfClass) continue;
+      medians.push_back(Median(of.ahead));
+      widest = std::max(widest, Spread(of.ahead));
+      const double length = Median(of.lengths);
+      shortest = std::min(shortest, length);
+      longest = std::max(longest, length);
+    }
+    if (medians.size() < kFewClasses || longest < kLonger * shortest) continue;
+    const double ahead = Median(medians), near = kSlack + kPart * std::abs(ahead);
+    if (std::abs(ahead) < kLeast || widest > near) continue;
+    if (std::ranges::all_of(medians, [&](double one) { return std::abs(one - ahead) <= near; }))
+      torn.insert(job.ranks[r].node);
+  }
+}
+
 // How far clocks are ahead, by medians of pairs, those with most in common first. To move one clock after the
 // other alone may end where two groups of them agree within themselves, and not with each other.
 std::vector<double> FirstOffsets(size_t count,
@@ -155,7 +222,7 @@ std::vector<double> FirstOffsets(size_t count,
 
 // Whose clock was far from those of most ranks of its node.
 void TellTorn(Job& job, const std::string& node, const Clocks& clocks) {
-  constexpr double kFar = 200'000;
+  constexpr double kFar = 80'000;
   constexpr size_t kMostNamed = 4;
   std::vector<double> offsets;
   for (size_t r = 0; r < job.ranks.size(); ++r) {
@@ -184,7 +251,8 @@ void TellTorn(Job& job, const std::string& node, const Clocks& clocks) {
 
 Clocks AlignClocks(Job& job, const Matches& matches) {
   // Ranks whose node is known share its clock.
-  const std::set<std::string> torn = TornNodes(job, matches);
+  std::set<std::string> torn = TornNodes(job, matches);
+  AddShiftedNodes(job, matches, torn);
   std::map<std::string, size_t> numbers;
   std::vector<size_t> clock_of(job.ranks.size());
   for (size_t r = 0; r < job.ranks.size(); ++r) {

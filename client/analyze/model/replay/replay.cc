@@ -191,7 +191,8 @@ void Replay::FindCross(size_t number) {
 
 // By the order of launches: a collective waits for the kernel before it, on the lane of most kernels; and a
 // kernel for the collective right before it. Where that is nearly always so on a lane it is so where nothing
-// else tells.
+// else tells. A collective that the kernels behind it wait for holds up that lane: what is launched behind it
+// waits for it, too, on whichever lane.
 void Replay::FindUsualCross(size_t number, std::vector<uint32_t>& cross) const {
   const Rank& rank = job_.ranks[number];
   std::vector<size_t> kernels(rank.lanes);
@@ -208,7 +209,8 @@ void Replay::FindUsualCross(size_t number, std::vector<uint32_t>& cross) const {
     size_t holds = 0, does_not = 0;
     bool IsUsual() const { return holds >= 4 * does_not; }
   };
-  std::vector<Count> producers(rank.lanes), consumers(rank.lanes);  // by the collective's lane
+  std::vector<Count> producers(rank.lanes), consumers(rank.lanes),
+      holders(rank.lanes);  // by the collective's lane
   // `visit` a task, the one that it may wait for, and the count of that sort.
   const auto for_each = [&](auto visit) {
     uint32_t kernel = kNone, before = kNone;
@@ -225,9 +227,28 @@ void Replay::FindUsualCross(size_t number, std::vector<uint32_t>& cross) const {
       before = i;
     }
   };
-  for_each([&](uint32_t task, uint32_t other, Count& count) {
+  const auto add = [&](uint32_t task, uint32_t other, Count& count) {
     constexpr Ns kSlack = 1000;
     ++(rank.tasks[other].end <= rank.tasks[task].begin + kSlack ? count.holds : count.does_not);
+  };
+  for_each(add);
+  // Of collectives: the last one that has held up the lane of most kernels since its last kernel.
+  const auto for_each_held = [&](auto visit) {
+    uint32_t holder = kNone;
+    for (const uint32_t i : by_launch) {
+      const Task& task = rank.tasks[i];
+      if (task.lane == busiest) {
+        holder = kNone;
+      } else if (task.work == Work::kCollective) {
+        if (holder != kNone && rank.tasks[holder].lane != task.lane) visit(i, holder, holders[task.lane]);
+        const Count& count = consumers[task.lane];
+        if (count.holds > 0 && count.IsUsual()) holder = i;
+      }
+    }
+  };
+  for_each_held(add);
+  for_each_held([&](uint32_t task, uint32_t other, const Count& count) {
+    if (cross[task] == kNone && count.IsUsual() && other < task) cross[task] = other;
   });
   for_each([&](uint32_t task, uint32_t other, const Count& count) {
     if (cross[task] == kNone && count.IsUsual() && other < task) cross[task] = other;

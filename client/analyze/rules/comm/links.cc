@@ -30,24 +30,15 @@ struct PairClass {
 struct SlowPair {
   Link link;
   int64_t count = 0;
+  bool of_messages = false;
   double pace = 0, usual = 0;  // ns per byte
   double clear = 0;            // how far from the others, in their spreads
   double ratio() const { return pace / usual; }
 };
 
-std::vector<SlowPair> SlowPairs(const Context& context) {
-  const auto min_ops = static_cast<int64_t>(context.Get("comm.min_ops"));
+// By pairs that should go at one rate, those that do not.
+std::vector<SlowPair> SlowOf(const Context& context, std::map<PairClass, std::vector<SlowPair>>& classes) {
   const double most = 1 / context.Get("comm.link_ratio");
-  std::map<PairClass, std::vector<SlowPair>> classes;
-  for (const auto& [link, carried] : PairsOf(context.job)) {
-    const auto group = context.groups.find(link.group);
-    if (group == context.groups.end() || link.from == link.to || carried.bytes == 0 || carried.count <= 0)
-      continue;
-    if (carried.count < min_ops && carried.ns < kEnoughNs) continue;
-    const uint64_t size = carried.bytes / static_cast<uint64_t>(carried.count);
-    classes[{link.transport, group->second.role, static_cast<int>(std::bit_width(size))}].push_back(
-        {link, carried.count, static_cast<double>(carried.ns) / static_cast<double>(carried.bytes)});
-  }
   std::vector<SlowPair> slow;
   for (auto& [of, pairs] : classes) {
     if (pairs.size() < kFewPairs) continue;
@@ -67,6 +58,59 @@ std::vector<SlowPair> SlowPairs(const Context& context) {
     }
   }
   return slow;
+}
+
+// From the sender to the receiver, by their numbers.
+Link WayOfMessage(const Context& context, const Match& match) {
+  const Job& job = context.job;
+  const Match::Member &one = match.members[0], &other = match.members[1];
+  const bool sends = IsSend(job.Text(job.ranks[one.rank].collectives[one.collective].type));
+  const int64_t a = job.ranks[one.rank].number, b = job.ranks[other.rank].number;
+  return {match.group, 0, sends ? a : b, sends ? b : a};
+}
+
+// Of messages: what they take once both ranks are there, between ranks of one node and of two.
+std::vector<SlowPair> SlowMessages(const Context& context) {
+  const auto min_ops = static_cast<size_t>(context.Get("comm.min_ops"));
+  struct OfLink {
+    std::vector<double> paces;
+    bool is_of_node = false;
+    double bytes = 0;
+  };
+  std::map<Link, OfLink> links;
+  for (uint32_t i = 0; i < context.matches.all.size(); ++i) {
+    const Match& match = context.matches.all[i];
+    if (!match.is_pair || match.step < context.first || match.bytes == 0) continue;
+    OfLink& of = links[WayOfMessage(context, match)];
+    const auto bytes = static_cast<double>(match.bytes);
+    of.paces.push_back(static_cast<double>(context.replay.Transfer(i)) / bytes);
+    of.bytes += bytes;
+    of.is_of_node =
+        context.job.ranks[match.members[0].rank].node == context.job.ranks[match.members[1].rank].node;
+  }
+  std::map<PairClass, std::vector<SlowPair>> classes;
+  for (auto& [link, of] : links) {
+    if (of.paces.size() < min_ops) continue;
+    const auto size = static_cast<uint64_t>(of.bytes / static_cast<double>(of.paces.size()));
+    classes[{0, of.is_of_node ? "node" : "nodes", static_cast<int>(std::bit_width(size))}].push_back(
+        {link, static_cast<int64_t>(of.paces.size()), true, Median(std::move(of.paces))});
+  }
+  return SlowOf(context, classes);
+}
+
+std::vector<SlowPair> SlowPairs(const Context& context) {
+  const auto min_ops = static_cast<int64_t>(context.Get("comm.min_ops"));
+  std::map<PairClass, std::vector<SlowPair>> classes;
+  for (const auto& [link, carried] : PairsOf(context.job)) {
+    const auto group = context.groups.find(link.group);
+    if (group == context.groups.end() || link.from == link.to || carried.bytes == 0 || carried.count <= 0)
+      continue;
+    if (carried.count < min_ops && carried.ns < kEnoughNs) continue;
+    const uint64_t size = carried.bytes / static_cast<uint64_t>(carried.count);
+    classes[{link.transport, group->second.role, static_cast<int>(std::bit_width(size))}].push_back(
+        {link, carried.count, false, static_cast<double>(carried.ns) / static_cast<double>(carried.bytes)});
+  }
+  return SlowOf(context, classes);
 }
 
 // One cause: both ways between two ranks, or the links of one rank to several others.
@@ -109,7 +153,9 @@ std::map<TextId, double> SlowLinkGroups(const Context& context) {
 
 void FindSlowLinks(const Context& context, Found& found) {
   const Job& job = context.job;
-  for (const Cause& cause : CausesOf(SlowPairs(context))) {
+  std::vector<SlowPair> slow = SlowPairs(context), messages = SlowMessages(context);
+  slow.insert(slow.end(), messages.begin(), messages.end());
+  for (const Cause& cause : CausesOf(slow)) {
     std::map<TextId, double> groups;  // its worst link
     double ratio = 1, clear = INFINITY;
     Table table{
@@ -134,6 +180,17 @@ void FindSlowLinks(const Context& context, Found& found) {
           less.emplace_back(
               match, std::llround(static_cast<double>(context.replay.Transfer(match)) * (1 - 1 / worst)));
       }
+    }
+    std::map<Link, double> ways;
+    for (const SlowPair& pair : cause.pairs) {
+      if (pair.of_messages) ways[pair.link] = pair.ratio();
+    }
+    for (uint32_t i = 0; i < context.matches.all.size() && !ways.empty(); ++i) {
+      const Match& match = context.matches.all[i];
+      if (!match.is_pair || match.step < context.first) continue;
+      if (const auto way = ways.find(WayOfMessage(context, match)); way != ways.end())
+        less.emplace_back(
+            i, std::llround(static_cast<double>(context.replay.Transfer(i)) * (1 - 1 / way->second)));
     }
     if (less.empty()) continue;
     std::vector<uint32_t> ranks;

@@ -11,11 +11,33 @@
 namespace profd::analyze {
 namespace {
 
-constexpr size_t kMostRows = 20;
+constexpr size_t kMostRows = 20, kSomeRanks = 16;
+
+size_t LeastOf(const Context& context) {
+  return static_cast<size_t>(std::max(1.0, std::ceil(context.Get("kernel.jitter_min"))));
+}
 
 }  // namespace
 
-Jitter JitterOf(const Context& context, uint32_t r) {
+std::vector<double> UsualOfRareKernels(const Context& context) {
+  const size_t least = LeastOf(context), ranks = context.job.ranks.size();
+  std::vector<std::vector<Ns>> lengths(context.job.classes.size());
+  std::vector<uint32_t> counts(lengths.size());
+  for (size_t i = 0; i < std::min(ranks, kSomeRanks); ++i) {
+    const Rank& rank = context.job.ranks[i * ranks / std::min(ranks, kSomeRanks)];
+    std::ranges::fill(counts, 0);
+    ForEachKernel(context, rank, [&](uint32_t, const Task& task) {
+      if (++counts[task.kind] < least) lengths[task.kind].push_back(task.end - task.begin);
+    });
+  }
+  std::vector<double> usual(lengths.size());
+  for (size_t kind = 0; kind < usual.size(); ++kind) {
+    if (lengths[kind].size() >= least) usual[kind] = Median(std::move(lengths[kind]));
+  }
+  return usual;
+}
+
+Jitter JitterOf(const Context& context, uint32_t r, const std::vector<double>& usual_of_rare) {
   const Rank& rank = context.job.ranks[r];
   Jitter jitter;
   const std::vector<Ns> beside = BesideOthers(rank);  // of those device.shared tells
@@ -29,20 +51,32 @@ Jitter JitterOf(const Context& context, uint32_t r) {
   });
   const double ratio = context.Get("kernel.jitter_ratio"),
                least_share = context.Get("kernel.jitter_percent") / 100;
-  const auto least = static_cast<size_t>(std::max(1.0, std::ceil(context.Get("kernel.jitter_min"))));
+  const size_t least = LeastOf(context);
   std::vector<double> usual_of(classes.size());
   std::vector<Ns> lengths;
   std::vector<std::pair<double, std::vector<Cell>>> rows;
   for (size_t kind = 0; kind < classes.size(); ++kind) {
     const std::vector<uint32_t>& tasks = classes[kind];
-    if (tasks.size() < least) continue;
+    const bool is_rare = tasks.size() < least;
+    if (is_rare && (tasks.empty() || usual_of_rare[kind] <= 0)) continue;
     lengths.clear();
     for (const uint32_t task : tasks) lengths.push_back(rank.tasks[task].end - rank.tasks[task].begin);
-    const double usual = usual_of[kind] = Median(lengths);
+    const double usual = usual_of[kind] = is_rare ? usual_of_rare[kind] : Median(lengths);
     std::vector<std::pair<uint32_t, Ns>> more;
     double sum = 0;
+    // Where half of them take longer in a step, that is no jitter.
+    std::map<uint32_t, std::pair<size_t, size_t>> longer;  // by step: of how many
     for (size_t i = 0; i < tasks.size(); ++i) {
-      if (static_cast<double>(lengths[i]) < ratio * usual) continue;
+      auto& [some, of] = longer[context.StepOf(rank, rank.tasks[tasks[i]].step)];
+      some += static_cast<double>(lengths[i]) >= ratio * usual ? 1 : 0;
+      ++of;
+    }
+    const auto is_of_step = [&](uint32_t task) {
+      const auto& [some, of] = longer[context.StepOf(rank, rank.tasks[task].step)];
+      return of > 2 && 2 * some >= of;
+    };
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      if (static_cast<double>(lengths[i]) < ratio * usual || is_of_step(tasks[i])) continue;
       if (!beside.empty() && beside[tasks[i]] > 0) continue;
       const double excess = static_cast<double>(lengths[i]) - usual;
       more.emplace_back(tasks[i], static_cast<Ns>(excess));
@@ -86,8 +120,9 @@ Jitter JitterOf(const Context& context, uint32_t r) {
 
 std::vector<std::pair<uint32_t, Jitter>> JitteryRanks(const Context& context) {
   std::vector<std::pair<uint32_t, Jitter>> all;
+  const std::vector<double> usual_of_rare = UsualOfRareKernels(context);
   for (uint32_t r = 0; r < context.job.ranks.size(); ++r) {
-    Jitter jitter = JitterOf(context, r);
+    Jitter jitter = JitterOf(context, r, usual_of_rare);
     if (!jitter.more.empty() && jitter.ns >= context.Get("general.min_cost_percent") / 100 * jitter.computing)
       all.emplace_back(r, std::move(jitter));
   }

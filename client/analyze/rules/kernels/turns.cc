@@ -37,9 +37,11 @@ ByStep WorkOf(const Context& context, const std::vector<uint32_t>& peers) {
 
 // What the rules kernel.jitter and device.shared tell of.
 void TakeExplained(const Context& context, const std::vector<uint32_t>& peers, ByStep& work) {
+  const std::vector<double> usual_of_rare = UsualOfRareKernels(context);
   for (size_t p = 0; p < peers.size(); ++p) {
     const Rank& rank = context.job.ranks[peers[p]];
-    for (const auto& all : {JitterOf(context, peers[p]).more, SharedOf(context, peers[p]).more}) {
+    for (const auto& all :
+         {JitterOf(context, peers[p], usual_of_rare).more, SharedOf(context, peers[p]).more}) {
       for (const auto& [task, ns] : all)
         work[p][context.StepOf(rank, rank.tasks[task].step) - context.first] -= static_cast<double>(ns);
     }
@@ -83,13 +85,18 @@ size_t ChangesOf(const std::vector<Late>& all, const std::vector<size_t>& turns)
 void JoinTurns(const Context& context, std::vector<Late>& all, std::vector<Finding>& findings) {
   constexpr double kMostHits =
       1.25;  // of the steps in which one of them is late: else they are late together
+  constexpr size_t kMuchMore =
+      3;  // steps than those of another: who is late once has no turns with who is often
   std::vector<size_t> turns;
   std::set<uint32_t> steps;
-  size_t hits = 0;
+  size_t hits = 0, most = 0;
+  for (const Late& late : all) most = std::max(most, late.finding.steps.size());
   for (size_t i = 0; i < all.size(); ++i) {
     const Finding& finding = all[i].finding;
     // Of two who change with each step one has half of them, and one or two more.
-    if (finding.causes.size() != 1 || 5 * finding.steps.size() > 3 * context.steps()) continue;
+    if (finding.causes.size() != 1 || 5 * finding.steps.size() > 3 * context.steps() ||
+        kMuchMore * finding.steps.size() <= most)
+      continue;
     turns.push_back(i);
     hits += finding.steps.size();
     steps.insert(finding.steps.begin(), finding.steps.end());
