@@ -354,6 +354,9 @@ bool Archive::MeasureFirst(uint64_t free_bytes, uint64_t matters_bytes) {
 void Archive::TakeSizes(const std::map<std::string, store::FolderSize>& sizes) {
   for (const auto& [user, size] : sizes) {
     names_[size.uid] = user;
+    uint64_t of_kept = 0;
+    for (const Kept& kept : kept_) of_kept += kept.uid == size.uid ? kept.files : 0;
+    other_files_[size.uid] = size.files - std::min(size.files, of_kept);
     const auto& quota = UserQuota(size.uid, user);
     uint64_t& other = other_bytes_[size.uid];
     const uint64_t of_sessions = quota->used_bytes() - std::min(quota->used_bytes(), other);
@@ -364,15 +367,17 @@ void Archive::TakeSizes(const std::map<std::string, store::FolderSize>& sizes) {
   }
 }
 
-void Archive::Blame(const store::Pressure& pressure) {
+void Archive::Blame(const store::Pressure& pressure, bool of_files) {
   const std::optional<uid_t> uid = pressure.excess > 0 ? store::HoldsTooMuch(pressure) : std::nullopt;
   if (!uid) return tidier_->Blame("");
   const auto named = names_.find(*uid);
   const std::string user = named == names_.end() ? std::to_string(*uid) : named->second;
+  const uint64_t fixed = pressure.holdings.at(*uid).fixed;
   std::array<char, 32> size{};
-  std::snprintf(size.data(), size.size(), "%.1f GB",
-                static_cast<double>(pressure.holdings.at(*uid).fixed_bytes) / 1e9);
-  const std::string holder = "user " + user + " holds " + size.data() + " that are not profd's to remove";
+  std::snprintf(size.data(), size.size(), "%.1f GB", static_cast<double>(fixed) / 1e9);
+  const std::string holder = "user " + user + " holds " +
+                             (of_files ? std::to_string(fixed) + " files" : std::string(size.data())) +
+                             " that are not profd's to remove";
   if (tidier_->blamed().empty()) {
     base::LogWarn("the spool's file system is full: " + holder +
                   "; nothing of others is removed for it: see to " + config_.store.spool + "/" + user);
@@ -388,20 +393,28 @@ void Archive::TidyOnce(const Result<store::Space>& space, uint64_t calls) {
   const bool early = tidier_->busy() && running_ > 0;
   for (const auto& [uid, quota] : users_) pressure.excess_by_uid[uid] = ExcessOf(*quota, early);
   pressure.excess = ExcessOf(*spool_, early);
+  bool of_files = false;
   if (space.ok()) {
     const uint64_t keep = store::KeepFreeBytes(config_.store.keep_free_bytes, space->total_bytes);
     const uint64_t wanted = early ? keep + keep / 2 : keep / 2;
-    if (space->free_bytes < wanted) {
-      if (MeasureFirst(space->free_bytes, keep / 8)) return;
-      pressure.excess = std::max(pressure.excess, wanted - space->free_bytes);
+    const uint64_t room = store::RoomIn(*space, keep);
+    if (room < wanted) {
+      if (MeasureFirst(room, keep / 8)) return;
+      pressure.excess = std::max(pressure.excess, wanted - room);
+      of_files = room < space->free_bytes;
     }
-    pressure.fair_bytes = space->total_bytes / std::max<size_t>(1, users_.size());
+    pressure.fair = (of_files ? space->total_files : space->total_bytes) / std::max<size_t>(1, users_.size());
   }
-  for (const auto& [uid, quota] : users_) pressure.holdings[uid] = {quota->used_bytes(), other_bytes_[uid]};
+  for (const auto& [uid, quota] : users_) {
+    const uint64_t other = of_files ? other_files_[uid] : other_bytes_[uid];
+    pressure.holdings[uid] = {of_files ? other : quota->used_bytes(), other};
+  }
   for (const Kept& kept : kept_) {
-    if (kept.pinned) pressure.holdings[kept.uid].fixed_bytes += kept.disk_bytes;
+    store::Pressure::Holding& holding = pressure.holdings[kept.uid];
+    if (of_files) holding.all += kept.files;
+    if (kept.pinned) holding.fixed += of_files ? kept.files : kept.disk_bytes;
   }
-  Blame(pressure);
+  Blame(pressure, of_files);
   const auto next = store::ChooseNextToGo(kept_, pressure);
   if (!next) {
     tidying_ = false;

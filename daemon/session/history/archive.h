@@ -90,7 +90,7 @@ class Archive {
   bool MeasureFirst(uint64_t free_bytes, uint64_t matters_bytes);
   void TakeSizes(const std::map<std::string, store::FolderSize>& sizes);
   // Says who holds too much; "": nobody.
-  void Blame(const store::Pressure& pressure);
+  void Blame(const store::Pressure& pressure, bool of_files);
   void CheckAge();
 
   base::Timers& timers_;
@@ -100,6 +100,7 @@ class Archive {
   std::shared_ptr<store::Tidier> tidier_;
   std::shared_ptr<store::Quota> spool_;
   std::map<uid_t, std::shared_ptr<store::Quota>> users_;
+  std::map<uid_t, uint64_t> other_files_;  // in users' folders, but not of sessions that ended
   std::map<uid_t, uint64_t> other_bytes_;  // in users' folders, counted for their quotas, but not profd's
   std::map<uid_t, std::string> names_;
   uint64_t next_measure_ns_ = 0;  // raw

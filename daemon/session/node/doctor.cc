@@ -1,10 +1,13 @@
 #include "daemon/session/node/doctor.h"
 
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
+#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -12,6 +15,7 @@
 #include "base/status.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/session/node/node_report.h"
+#include "format/directory/rows_file.h"
 
 namespace profd::session {
 
@@ -151,9 +155,43 @@ Check CheckSpool(const std::string& spool) {
   }
   const uint64_t free = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
   const bool enough = free >= (1ull << 30);
-  return {"spool", enough ? Outcome::kOk : Outcome::kWarn,
-          spool + ", " + std::to_string(free >> 20) + " MiB free",
-          enough ? "" : "free some space or set store.spool"};
+  // Some file systems have no fixed number of them, and say 0.
+  const bool files = disk.f_files == 0 || disk.f_favail >= disk.f_files / 100;
+  return {"spool", enough && files ? Outcome::kOk : Outcome::kWarn,
+          spool + ", " + std::to_string(free >> 20) + " MiB free" +
+              (files ? "" : ", room for " + std::to_string(disk.f_favail) + " more files"),
+          !enough ? "free some space or set store.spool"
+          : files
+              ? ""
+              : "remove files, or set store.spool: without room for files, sessions lose their oldest data"};
+}
+
+// Rows that nobody ships go one day.
+Check CheckSummary(const config::Config::Summary& summary) {
+  constexpr int64_t kLongS = 3600;
+  if (summary.folder.empty()) return {"summary", Outcome::kOk, "off", ""};
+  std::error_code error;
+  uint64_t files = 0, bytes = 0;
+  int64_t oldest_s = 0;
+  for (std::filesystem::directory_iterator at(summary.folder, error), end; !error && at != end;
+       at.increment(error)) {
+    struct stat found {};
+    const bool is_closed =
+        at->path().extension() == format::kRowsEnd && !at->path().filename().string().starts_with('.');
+    if (!is_closed || ::lstat(at->path().c_str(), &found) != 0) continue;
+    ++files;
+    bytes += static_cast<uint64_t>(found.st_size);
+    oldest_s = std::max(oldest_s, static_cast<int64_t>(::time(nullptr)) - found.st_mtime);
+  }
+  if (error)
+    return {"summary", Outcome::kWarn, summary.folder + ": " + error.message(), "check summary.folder"};
+  const std::string detail =
+      summary.folder + ", " + std::to_string(files) + " closed files, " + std::to_string(bytes >> 20) +
+      " MiB" + (files > 0 ? ", the oldest of " + std::to_string(oldest_s / 60) + " min ago" : "");
+  if (oldest_s < kLongS) return {"summary", Outcome::kOk, detail, ""};
+  return {"summary", Outcome::kWarn, detail,
+          "nobody ships them: enable profd-ship.timer, or run profctl ship --summary; see journalctl -u "
+          "profd-ship"};
 }
 
 }  // namespace
@@ -168,7 +206,8 @@ std::vector<Check> CheckOwn(const Node& node, const auth::Caller& caller,
 }
 
 std::vector<Check> CheckMachine(const auth::Caller& caller, const config::Config& config) {
-  return {CheckHostKinds(), CheckCollectors(caller), CheckSpool(config.store.spool)};
+  return {CheckHostKinds(), CheckCollectors(caller), CheckSpool(config.store.spool),
+          CheckSummary(config.summary)};
 }
 
 }  // namespace profd::session

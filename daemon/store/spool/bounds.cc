@@ -78,7 +78,7 @@ int64_t FreeSpace::Left(uint64_t more) {
   const base::Result<Space> space = measure_();
   if (!space.ok()) return left();  // the writing itself will tell
   keep_ = KeepFreeBytes(configured_, space->total_bytes);
-  free_ = static_cast<int64_t>(std::min<uint64_t>(space->free_bytes, INT64_MAX / 2));
+  free_ = static_cast<int64_t>(std::min<uint64_t>(RoomIn(*space, keep_), INT64_MAX / 2));
   return left();
 }
 

@@ -42,20 +42,27 @@ constexpr int kMaxDepth = 32;
 // What is not looked at by then counts for the user's quota, and nothing removes it until the next start.
 constexpr uint64_t kUserPatienceNs = 30'000'000'000;
 
-uint64_t BlocksIn(int dir, int depth) {
+struct OnDisk {
+  uint64_t bytes = 0, files = 0;
+};
+OnDisk SizeOf(int dir, int depth) {
   struct stat facts {};
-  uint64_t bytes = ::fstat(dir, &facts) == 0 ? static_cast<uint64_t>(facts.st_blocks) * 512 : 0;
+  OnDisk size{::fstat(dir, &facts) == 0 ? static_cast<uint64_t>(facts.st_blocks) * 512 : 0, 1};
   Entries entries(dir);  // they are a user's, who may have made millions
   for (std::string name; entries.Next(name);) {
     if (::fstatat(dir, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (!S_ISDIR(facts.st_mode)) {
-      bytes += static_cast<uint64_t>(facts.st_blocks) * 512;
+      size.bytes += static_cast<uint64_t>(facts.st_blocks) * 512;
+      ++size.files;
     } else if (depth < kMaxDepth) {
       const UniqueFd below(::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (below) bytes += BlocksIn(below.get(), depth + 1);
+      if (!below) continue;
+      const OnDisk more = SizeOf(below.get(), depth + 1);
+      size.bytes += more.bytes;
+      size.files += more.files;
     }
   }
-  return bytes;
+  return size;
 }
 
 Status RemoveTree(int parent, const std::string& name, int depth) {
@@ -91,7 +98,9 @@ Result<Kept> Look(const UserFolder& folder, const std::string& user, const std::
   kept.name = name;
   kept.uid = folder.uid();
   kept.session = manifest->session;
-  kept.disk_bytes = BlocksIn(dir.get(), 0);
+  const OnDisk size = SizeOf(dir.get(), 0);
+  kept.disk_bytes = size.bytes;
+  kept.files = size.files;
   const UniqueFd own = OpenDir(dir.get(), format::OwnFolderIn(dir.get()), folder.uid());
   struct stat facts {};
   // Not what the manifest says: nobody can set a file's ctime.
@@ -116,7 +125,7 @@ KeptSpool ScanSpool(const std::string& spool) {
       all.kept.push_back(std::move(kept).value());
     } else if (kept.status().code() == Code::kFailedPrecondition) {
       const UniqueFd running = OpenDir(folder.dir(), name, folder.uid());  // its session counts it
-      if (running) of_sessions[user] += BlocksIn(running.get(), 0);
+      if (running) of_sessions[user] += SizeOf(running.get(), 0).bytes;
     }
   };
   visit.done = [&](const std::string& user, uid_t uid, size_t) {
@@ -127,7 +136,7 @@ KeptSpool ScanSpool(const std::string& spool) {
       if (name.starts_with(kGoing)) [[maybe_unused]]
         const Status removed = RemoveTree(folder->dir(), name, 0);  // else at the next start
     }
-    const uint64_t bytes = BlocksIn(folder->dir(), 0);
+    const uint64_t bytes = SizeOf(folder->dir(), 0).bytes;
     all.other_bytes[uid] += bytes - std::min(bytes, of_sessions[user]);
   };
   visit.failed = [](const std::string&, const Status&) {};  // whose past is read says it
@@ -142,7 +151,9 @@ std::map<std::string, FolderSize> MeasureFolders(const std::string& spool) {
   for (const std::string& user : Names(top.get())) {
     if (user.starts_with('.')) continue;
     const Result<UserFolder> folder = UserFolder::Enter(spool, user);
-    if (folder.ok()) sizes[user] = {folder->uid(), BlocksIn(folder->dir(), 0)};
+    if (!folder.ok()) continue;
+    const OnDisk size = SizeOf(folder->dir(), 0);
+    sizes[user] = {folder->uid(), size.bytes, size.files};
   }
   return sizes;
 }

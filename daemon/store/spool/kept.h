@@ -25,6 +25,7 @@ KeptSpool ScanSpool(const std::string& spool);
 struct FolderSize {
   uid_t uid = 0;
   uint64_t bytes = 0;
+  uint64_t files = 0;  // with folders
 };
 std::map<std::string, FolderSize> MeasureFolders(const std::string& spool);
 base::Result<Kept> FindKept(const std::string& spool, const std::string& user, const std::string& name);

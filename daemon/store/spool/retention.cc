@@ -8,7 +8,7 @@ namespace {
 
 uint64_t HeldBy(uid_t uid, const Pressure& pressure) {
   const auto holding = pressure.holdings.find(uid);
-  return holding == pressure.holdings.end() ? 0 : holding->second.bytes;
+  return holding == pressure.holdings.end() ? 0 : holding->second.all;
 }
 
 // Why it has to go whatever others have.
@@ -26,11 +26,11 @@ std::string OwnReason(const Kept& one, const Pressure& pressure) {
 
 std::optional<uid_t> HoldsTooMuch(const Pressure& pressure) {
   std::optional<uid_t> most;
-  uint64_t bytes = pressure.fair_bytes;
+  uint64_t holds = pressure.fair;
   for (const auto& [uid, holding] : pressure.holdings) {
-    if (holding.fixed_bytes <= bytes) continue;
+    if (holding.fixed <= holds) continue;
     most = uid;
-    bytes = holding.fixed_bytes;
+    holds = holding.fixed;
   }
   return most;
 }

@@ -18,6 +18,7 @@ struct Kept {
   uid_t uid = 0;
   std::string session;
   uint64_t disk_bytes = 0;
+  uint64_t files = 0;  // with folders
   uint64_t end_wall_ns = 0;
   bool pinned = false;
   bool of_running = false;     // its session goes on in a later directory
@@ -30,13 +31,13 @@ struct Pressure {
   uint64_t max_age_ns = 0;                  // 0 = any
   std::map<uid_t, uint64_t> excess_by_uid;  // of a user's quota
   uint64_t excess = 0;                      // of the whole spool: its quota, or the room that stays free
-  // What a user's folder takes on disk.
+  // What a user's folder takes on disk: bytes, or files where these are what is short.
   struct Holding {
-    uint64_t bytes = 0;
-    uint64_t fixed_bytes = 0;  // of these: not profd's, or pinned
+    uint64_t all = 0;
+    uint64_t fixed = 0;  // of these: not profd's, or pinned
   };
   std::map<uid_t, Holding> holdings;
-  uint64_t fair_bytes = UINT64_MAX;  // of the file system, for each of them
+  uint64_t fair = UINT64_MAX;  // of the file system, for each of them
 };
 
 // Who holds more than a fair share with what profd may not remove; the one with most. While there is such a

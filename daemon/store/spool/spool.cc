@@ -158,7 +158,15 @@ Result<Space> SpaceOf(int fd) {
   struct statvfs space {};
   if (::fstatvfs(fd, &space) != 0) return Status::FromErrno("ask for free space");
   return Space{static_cast<uint64_t>(space.f_bavail) * space.f_frsize,
-               static_cast<uint64_t>(space.f_blocks) * space.f_frsize};
+               static_cast<uint64_t>(space.f_blocks) * space.f_frsize, space.f_favail, space.f_files};
+}
+
+uint64_t RoomIn(const Space& space, uint64_t keep_bytes) {
+  constexpr uint64_t kMostFiles = 10'000;
+  if (space.total_files == 0) return space.free_bytes;
+  const uint64_t keep = std::clamp<uint64_t>(space.total_files / 16, 1, kMostFiles);
+  if (space.free_files / keep >= 2) return space.free_bytes;
+  return std::min(space.free_bytes, keep_bytes / keep * space.free_files);
 }
 
 }  // namespace profd::store

@@ -34,7 +34,12 @@ base::Status CheckOutputDir(int fd);
 struct Space {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
+  uint64_t free_files = 0;
+  uint64_t total_files = 0;  // 0: as many as there is room for
 };
 base::Result<Space> SpaceOf(int fd);
+// How much of it is left where `keep_bytes` stay free. Files run out, too: a sixteenth of them stays free, 10
+// 000 at most, and what is left of these is as much of `keep_bytes`.
+uint64_t RoomIn(const Space& space, uint64_t keep_bytes);
 
 }  // namespace profd::store

@@ -87,6 +87,22 @@ class HostileDiskTest(siege.Siege):
             self.goes_on(daemon, session)
         self.assertEqual(daemon.end(session)["state"], "sealed")
 
+    def test_a_user_who_takes_all_inodes(self):
+        """His own sessions that ended go for them, and nothing of a session that runs."""
+        where = self.mounted("-t", "tmpfs", "-o", "size=200m,nr_inodes=400", "none")
+        daemon = self.beside(where)
+        session = daemon.begin("--collect", "hbm,host-sys-cpu")["session"]
+        self.goes_on(daemon, session)
+        work = self.workload(command=["sleep", "600"], user=siege.USER, group=siege.USER, extra_groups=[])
+        ended = [daemon.end(daemon.begin("--pid", work.pid, "--collect", "host-mem=50Hz,host-cpu=50Hz", user=siege.USER)["session"],
+                            user=siege.USER)["directory"] for _ in range(40)]
+        self.assertGreater(sum(not pathlib.Path(directory).exists() for directory in ended), 10)
+        self.assertTrue(pathlib.Path(ended[-1]).exists())
+        self.goes_on(daemon, session)
+        sealed = daemon.end(session)
+        self.assertEqual((sealed["state"], sealed["aged_bytes"], sealed["lost"]), ("sealed", 0, 0))
+        self.assertEqual(daemon.ctl("verify", sealed["directory"]).code, harness.OK)
+
     def test_a_folder_with_very_many_files(self):
         """In the folder of a user's sessions, and where he has them put."""
         daemon = self.besieged(sim=SIM)

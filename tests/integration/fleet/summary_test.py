@@ -106,6 +106,20 @@ class SummaryTest(harness.ProfdTest):
         self.assertEqual(sorted(int(row["step"]) for row in self.all_rows()), list(range(23)))
         self.assertEqual(len({path.name.split("_")[1] for path in self.sealed()}), 2)
 
+    def test_doctor_says_what_waits(self):
+        daemon = self.profd(sim=SIM, config=self.settings)
+        self.job(daemon).order("steps 20")
+        harness.wait_until(self.sealed, "a file of rows")
+
+        def said():
+            [check] = [check for check in daemon.ctl("doctor", "--json").json["checks"] if check["name"] == "summary"]
+            return check["outcome"], check["detail"]
+
+        self.assertRegex(": ".join(said()), f"^ok: {self.rows}, [1-9][0-9]* closed files, 0 MiB, the oldest of 0 min ago$")
+        long_ago = time.time() - 7200
+        os.utime(self.sealed()[0], (long_ago, long_ago))
+        self.assertRegex(": ".join(said()), "^warn: .*, the oldest of 120 min ago$")
+
     def test_idle_without_programs(self):
         daemon = self.profd(sim=SIM, config=self.settings)
         self.assertEqual(list(self.rows.iterdir()), [])

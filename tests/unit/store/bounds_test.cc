@@ -97,6 +97,36 @@ TEST(FreeSpace, SeesAtOnceWhatOthersHaveRemoved) {
   EXPECT_EQ(called.calls, 2);
 }
 
+// 400 files: 25 stay free, and are as much as the room that stays free.
+TEST(FreeSpace, FilesRunOutToo) {
+  const auto room = [](uint64_t free_files, uint64_t total_files) {
+    return RoomIn({1'000'000'000, 2'000'000'000, free_files, total_files}, 100'000'000);
+  };
+  EXPECT_EQ(room(0, 0), 1'000'000'000U) << "a file system without a number of its own";
+  EXPECT_EQ(room(50, 400), 1'000'000'000U);
+  EXPECT_EQ(room(25, 400), 100'000'000U);
+  EXPECT_EQ(room(10, 400), 40'000'000U);
+  EXPECT_EQ(room(0, 400), 0U);
+  EXPECT_EQ(room(10'000, 100'000'000), 100'000'000U) << "10 000 at most";
+  EXPECT_EQ(RoomIn({30'000'000, 2'000'000'000, 10, 400}, 100'000'000), 30'000'000U) << "what is least";
+
+  CountingTidier called;
+  uint64_t files = 100;
+  FreeSpace free(
+      [&]() -> base::Result<Space> {
+        return Space{1'000'000'000, 2'000'000'000, files, 400};
+      },
+      100'000'000, called.tidier);
+  EXPECT_EQ(free.Excess(1), 0U);
+  EXPECT_EQ(called.calls, 0);
+  files = 20;
+  called.tidier->Renew();
+  EXPECT_EQ(free.Excess(1), 0U) << "others make way";
+  EXPECT_EQ(called.calls, 1);
+  called.tidier->Answer(1);
+  EXPECT_GT(free.Excess(1), 0U);
+}
+
 TEST(FreeSpace, ADiskThatDoesNotAnswerBoundsNothing) {
   FreeSpace free([]() -> base::Result<Space> { return base::Status(base::Code::kInternal, "no"); }, 0,
                  nullptr);

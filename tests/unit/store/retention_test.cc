@@ -81,7 +81,7 @@ TEST(Retention, ForTheRoomOfAllGoesTheOldestOfWhoHasMost) {
   pressure.excess = 1;
   pressure.holdings = {{1, {500, 0}}, {2, {100, 0}}};
   EXPECT_EQ(Next({Of(1, 10), Of(2, 30), Of(1, 20)}, pressure), "PROF_20");
-  pressure.holdings[2].bytes = 501;
+  pressure.holdings[2].all = 501;
   EXPECT_EQ(Next({Of(1, 10), Of(2, 30), Of(1, 20)}, pressure), "PROF_30");
 }
 
@@ -89,7 +89,7 @@ TEST(Retention, ForTheRoomOfAllGoesTheOldestOfWhoHasMost) {
 TEST(Retention, NothingOfOthersGoesWhileOneHoldsMoreThanAFairShare) {
   Pressure pressure = Now();
   pressure.excess = 1;
-  pressure.fair_bytes = 300;
+  pressure.fair = 300;
   pressure.holdings = {{1, {500, 301}}, {2, {600, 0}}};
   EXPECT_EQ(HoldsTooMuch(pressure), 1U);
   EXPECT_EQ(Next({Of(1, 10), Of(2, 30)}, pressure), "PROF_10");
@@ -97,14 +97,14 @@ TEST(Retention, NothingOfOthersGoesWhileOneHoldsMoreThanAFairShare) {
   pressure.excess_by_uid = {{2, 1}};  // her own quota is hers
   EXPECT_EQ(Next({Of(2, 30)}, pressure), "PROF_30");
   pressure.excess_by_uid.clear();
-  pressure.holdings[1].fixed_bytes = 300;
+  pressure.holdings[1].fixed = 300;
   EXPECT_EQ(HoldsTooMuch(pressure), std::nullopt);
   EXPECT_EQ(Next({Of(2, 30)}, pressure), "PROF_30");
 }
 
 TEST(Retention, OfSeveralWhoHoldTooMuchItIsTheOneWithMost) {
   Pressure pressure = Now();
-  pressure.fair_bytes = 100;
+  pressure.fair = 100;
   pressure.holdings = {{1, {500, 200}}, {2, {400, 400}}, {3, {900, 0}}};
   EXPECT_EQ(HoldsTooMuch(pressure), 2U);
 }
