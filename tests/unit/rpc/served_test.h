@@ -60,6 +60,9 @@ class ServedTest : public testing::Test {
       return auth::AgentSeat{seat.number, seat.region->memfd(), seat.region->wake_fd()};
     };
     options.leave_seat = [this](uint64_t seat) { agents_.LeaveSeat(seat); };
+    options.look = [](uid_t, base::UniqueFd socket, const auth::Door::Options::Looked& looked) {
+      looked(base::LookAtPassed(socket.get()));
+    };
     return options;
   }
   template <typename Work>
