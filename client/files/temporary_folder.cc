@@ -7,7 +7,14 @@
 namespace profd::client {
 
 base::Result<TemporaryFolder> TemporaryFolder::Make(const std::string& what) {
-  std::string path = (std::filesystem::temp_directory_path() / ("profctl-" + what + "-XXXXXX")).string();
+  std::error_code error;
+  const std::filesystem::path top = std::filesystem::temp_directory_path(error);
+  if (error) {
+    const char* const named = std::getenv("TMPDIR");
+    return base::Status(base::Code::kNotFound, "TMPDIR=" + std::string(named == nullptr ? "" : named) + ": " +
+                                                   error.message() + ": name a folder for temporary files");
+  }
+  std::string path = (top / ("profctl-" + what + "-XXXXXX")).string();
   if (::mkdtemp(path.data()) == nullptr) return base::Status::FromErrno("create " + path);
   return TemporaryFolder(std::move(path));
 }

@@ -33,6 +33,14 @@ Status CheckRoom(const std::vector<s3::Object>& objects, const std::string& fold
 
 }  // namespace
 
+base::Result<bool> IsLakeIn(s3::Bucket& bucket) {
+  for (const std::string_view tree : Trees()) {
+    PROFD_ASSIGN_OR_RETURN(const auto found, bucket.List(std::string(tree) + "/"));
+    if (!found.empty()) return true;
+  }
+  return false;
+}
+
 Status FetchTables(s3::Bucket& bucket, const std::string& query, const Engine& engine,
                    const std::string& folder) {
   std::vector<s3::Object> objects;
@@ -43,6 +51,12 @@ Status FetchTables(s3::Bucket& bucket, const std::string& query, const Engine& e
                              bucket.List(std::string(tree) + "/" + std::string(table.name) + "/"));
       objects.insert(objects.end(), found.begin(), found.end());
     }
+  }
+  if (objects.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const bool is_lake, IsLakeIn(bucket));
+    if (!is_lake)
+      return {Code::kNotFound,
+              bucket.name() + ": there is no lake: nothing below hot/v1 or cold/v1; check the folder's name"};
   }
   PROFD_ASSIGN_OR_RETURN(const auto manifests, bucket.List(std::string(kManifests)));
   std::set<std::string> merged;

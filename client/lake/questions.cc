@@ -31,18 +31,34 @@ constexpr Question kQuestions[] = {
      "SELECT \"group\", op, size_class, sum(n)::BIGINT AS n, sum(total_ns) // 1000 AS total_us, "
      "sum(wait_ns) // 1000 AS wait_us, sum(bytes)::BIGINT AS bytes FROM comm "
      "GROUP BY \"group\", op, size_class ORDER BY total_us DESC, 1, 2, 3 LIMIT 20"},
-    {"slow-since", "ranks that have become slow: since which step, and how many times their usual length",
-     "SELECT job, rank, node, min(step) AS since_step, min(t) AS since, round(max(now / usual), 2) AS "
-     "times_longer FROM (SELECT *, median(step_us) OVER (PARTITION BY node, instance, proc, job, attempt, "
-     "rank "
-     "ORDER BY step ROWS BETWEEN CURRENT ROW AND 20 FOLLOWING) AS now, median(step_us) OVER (PARTITION BY "
-     "node, "
-     "instance, proc, job, attempt, rank ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS "
-     "usual "
-     "FROM steps WHERE open = 0) WHERE now > 1.3 * usual GROUP BY ALL ORDER BY since, job, rank LIMIT 100"},
-    {"hangs", "steps that hang, or hung: longer than 10 s, or not ended",
-     "SELECT job, rank, node, step, t, step_us, open FROM steps WHERE open = 1 OR step_us > 10_000_000 "
-     "ORDER BY t, job, rank LIMIT 100"},
+    // Slow is what its newest 21 steps are, by the median, against the fastest 21 it had. It begins with the
+    // first long step behind the last 21 that were not slow, of which up to ten may be.
+    {"slow-since", "ranks that are slow now: since which step, and how many times their fastest 21 steps",
+     "WITH s AS (SELECT hash(node, proc, job, attempt, rank) AS k, node, job, attempt, rank, step, t, "
+     "step_us, "
+     "row_number() OVER (PARTITION BY hash(node, proc, job, attempt, rank) ORDER BY t) AS place, "
+     "median(step_us) "
+     "OVER (PARTITION BY hash(node, proc, job, attempt, rank) ORDER BY t ROWS BETWEEN 20 PRECEDING AND "
+     "CURRENT "
+     "ROW) AS lately FROM steps WHERE open = 0), u AS (SELECT *, min(CASE WHEN place > 20 THEN lately END) "
+     "OVER "
+     "(PARTITION BY k ORDER BY place) AS fastest FROM s), g AS (SELECT k, max(place) AS last, "
+     "arg_max(lately, place) "
+     "AS lately, arg_max(fastest, place) AS fastest, max(place) FILTER (WHERE place <= 20 OR lately <= 1.3 * "
+     "fastest) "
+     "AS fine FROM u GROUP BY k) SELECT job, attempt, rank, node, arg_min(step, place) AS since_step, min(t) "
+     "AS since, "
+     "round(any_value(g.lately / g.fastest), 2) AS times_longer FROM g JOIN s USING (k) WHERE fine < last "
+     "AND place > "
+     "fine - 10 AND step_us > 1.3 * g.fastest GROUP BY k, job, attempt, rank, node ORDER BY since, job, rank "
+     "LIMIT 100"},
+    // A step has a row of each profd that saw it.
+    {"hangs", "steps that hang, or hung: longer than 10 s, or not ended when the row was written",
+     "SELECT job, attempt, rank, node, step, min(t) AS since, arg_min(step_us, open) AS step_us, min(open) "
+     "AS open "
+     "FROM steps WHERE open = 0 OR kernels IS NULL GROUP BY node, proc, job, attempt, rank, step HAVING "
+     "min(open) = 1 "
+     "OR arg_min(step_us, open) > 10_000_000 ORDER BY since, job, rank LIMIT 100"},
     {"missing", "rows of the always-on summary that the lake lacks, and why",
      "SELECT node, why, \"table\", \"user\", job, rank, sum(\"rows\")::BIGINT AS \"rows\", min(\"from\") AS "
      "\"from\", "

@@ -101,20 +101,22 @@ Result<Answer> Bucket::Ask(Request request, int body, uint64_t body_bytes, int i
 
 Status Bucket::Failed(const std::string& what, const Answer& answer) const {
   const std::string whose = name() + ": " + what + ": ";
-  if (answer.code == 0) return {Code::kUnavailable, whose + "no answer: " + client::OneLine(answer.why)};
+  if (answer.code == 0)
+    return {Code::kUnavailable,
+            whose + "no answer: " + client::OneLine(answer.why) + ": is AWS_ENDPOINT_URL right?"};
   const std::string error = ErrorIn(answer.body);
   const std::string said =
       whose + "the store answers " + std::to_string(answer.code) + (error.empty() ? "" : " " + error);
   const Verdict verdict = VerdictOf(answer.code, error);
-  if (error == "NoSuchBucket") return {Code::kNotFound, said + ": create the bucket first"};
+  if (error == "NoSuchBucket") return {Code::kNotFound, said + ": check its name, or create it"};
   if (error == "RequestTimeTooSkewed")
     return {Code::kFailedPrecondition, said + ": this machine's clock is not the store's: set it"};
   if (error == "SignatureDoesNotMatch" || error == "InvalidAccessKeyId")
     return {Code::kUnauthenticated, said + ": the key " + client::OneLine(address_.keys.id) +
                                         " or its secret is wrong, or AWS_REGION is"};
   if (answer.code == 403 && verdict != Verdict::kFull)
-    return {Code::kPermissionDenied,
-            said + ": the key " + client::OneLine(address_.keys.id) + " may not do this"};
+    return {Code::kPermissionDenied, said + ": the key " + client::OneLine(address_.keys.id) +
+                                         " may not do this: see docs/lake.md, In a bucket"};
   switch (verdict) {
     case Verdict::kFull:
       return {Code::kResourceExhausted, said + ": the store is full, or its quota for this key"};

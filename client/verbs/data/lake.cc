@@ -30,6 +30,7 @@ struct Options {
 };
 struct Sum {
   uint64_t inputs = 0, outputs = 0, rows = 0;
+  uint64_t young = 0;  // left for later
 };
 
 // "hot/v1/steps/20261129T1420/a/n1_….parquet" → "20261129T1420"
@@ -49,6 +50,9 @@ class Merger {
     const std::string last =
         all ? "~" : base::UtcText((base::WallNs() / kSlotNs - 1) * kSlotNs, "%Y%m%dT%H%M");
     for (const lake::TableSchema& table : lake::Tables()) PROFD_RETURN_IF_ERROR(Merge(table, last));
+    if (!any_)
+      return {Code::kNotFound,
+              place_.name() + ": there is no lake: nothing below hot/v1; check the folder's name"};
     return {};
   }
   const Sum& sum() const { return sum_; }
@@ -67,11 +71,15 @@ class Merger {
   Status Merge(const lake::TableSchema& table, const std::string& last) {
     const std::string tree = "hot/v1/" + std::string(table.name) + "/";
     PROFD_ASSIGN_OR_RETURN(const auto names, place_.List(tree));
+    any_ = any_ || !names.empty() || !merged_.empty();
     lake::Manifest manifest;
     std::vector<std::string> files;
     for (const std::string& name : names) {
-      if (!name.ends_with(lake::kParquetEnd) || merged_.contains(name) || SlotIn(name, tree) >= last)
+      if (!name.ends_with(lake::kParquetEnd) || merged_.contains(name)) continue;
+      if (SlotIn(name, tree) >= last) {
+        ++sum_.young;
         continue;
+      }
       if (work_.engine().interrupted()) return {Code::kCancelled, "interrupted"};
       PROFD_ASSIGN_OR_RETURN(const std::string path, place_.Local(name, scratch_));
       manifest.inputs.push_back(name);
@@ -104,6 +112,7 @@ class Merger {
   LakeWork& work_;
   const TemporaryFolder& scratch_;
   std::set<std::string> merged_;
+  bool any_ = false;
   Sum sum_;
 };
 
@@ -122,7 +131,10 @@ ExitCode MergeLake(const Context& context, const Options& options) {
         nlohmann::ordered_json{{"inputs", sum.inputs}, {"outputs", sum.outputs}, {"rows", sum.rows}}.dump() +
         "\n");
   } else if (sum.inputs == 0) {
-    context.Print("nothing to merge in " + (*place)->name() + "\n");
+    context.Print(
+        "nothing to merge in " + (*place)->name() +
+        (sum.young > 0 ? ": " + std::to_string(sum.young) + " files are newer than 20 minutes (--now)" : "") +
+        "\n");
   } else {
     context.Print(std::to_string(sum.inputs) + " files merged into " + std::to_string(sum.outputs) + " in " +
                   (*place)->name() + ", " + std::to_string(sum.rows) + " rows\n");

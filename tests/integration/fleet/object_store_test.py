@@ -93,14 +93,15 @@ class ObjectStoreTest(harness.ProfdTest):
                 self.store.ask("DELETE", "/lake/" + name)
         self.assertEqual(self.ask(ALL), wanted)
         # A lake is a folder of the bucket, and the whole bucket another one.
-        self.assertEqual(self.ask("SELECT count(*) AS n FROM steps", "s3://lake"), [{"n": 0}])
+        for words in (("sql", ALL, "--from", "s3://lake/of"), ("lake", "merge", "s3://lake")):
+            self.assertRegex(self.profctl(*words, code=NOT_FOUND).stderr, "there is no lake: nothing below hot/v1")
         self.assertEqual(self.ask("SELECT count(*) AS n FROM captures"), [{"n": 2}])
 
     def test_what_the_store_refuses(self):
         for says, code, words in (
                 (r"the store answers 403 SignatureDoesNotMatch: the key ADMIN or its secret is wrong", PERMISSION, {"keys": ("ADMIN", "wrong")}),
                 (r"the store answers 403 InvalidAccessKeyId: the key NOBODY", PERMISSION, {"keys": ("NOBODY", "secret")}),
-                (r"the store answers 404 NoSuchBucket: create the bucket first", NOT_FOUND, {"to": "s3://nothere/lake"}),
+                (r"the store answers 404 NoSuchBucket: check its name, or create it", NOT_FOUND, {"to": "s3://nothere/lake"}),
                 (r"--to: no keys: set AWS_ACCESS_KEY_ID", USAGE, {"keys": ("", ""), "HOME": "/nonexistent"}),
                 (r"AWS_ENDPOINT_URL=http://store.example: expected https://", USAGE, {"AWS_ENDPOINT_URL": "http://store.example"}),
                 (r"--to: 's3://': expected s3://BUCKET", USAGE, {"to": "s3://"})):
