@@ -6,13 +6,14 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "base/unique_fd.h"
 
 namespace profd::ui {
 
-std::optional<uid_t> UserAtTheOtherEnd(int connection) {
+std::optional<Peer> PeerOf(int connection) {
   sockaddr_in here{}, there{};
   socklen_t size = sizeof here;
   if (::getsockname(connection, reinterpret_cast<sockaddr*>(&here), &size) != 0 || here.sin_family != AF_INET)
@@ -43,11 +44,17 @@ std::optional<uid_t> UserAtTheOtherEnd(int connection) {
       ::recv(kernel.get(), answer, sizeof answer, MSG_DONTWAIT);  // it is there when send returns
   nlmsghdr head{};
   inet_diag_msg found{};
-  if (got < static_cast<ssize_t>(NLMSG_HDRLEN + sizeof found)) return {};
+  nlmsgerr failed{};
+  if (got < static_cast<ssize_t>(NLMSG_HDRLEN + sizeof failed)) return {};
   std::memcpy(&head, answer, sizeof head);
-  if (head.nlmsg_type != SOCK_DIAG_BY_FAMILY) return {};
+  if (head.nlmsg_type == NLMSG_ERROR) {
+    std::memcpy(&failed, answer + NLMSG_HDRLEN, sizeof failed);
+    if (failed.error == -ENOENT) return Peer{.is_gone = true};
+  }
+  if (head.nlmsg_type != SOCK_DIAG_BY_FAMILY || got < static_cast<ssize_t>(NLMSG_HDRLEN + sizeof found))
+    return {};
   std::memcpy(&found, answer + NLMSG_HDRLEN, sizeof found);
-  return found.idiag_uid;
+  return Peer{.is_gone = found.idiag_inode == 0, .uid = found.idiag_uid};
 }
 
 }  // namespace profd::ui

@@ -146,11 +146,11 @@ class Server::Impl {
   }
 
  private:
-  // Others could keep all connections for themselves, or have heard of the secret. Of root's is who forwards
-  // a port (sshd, where it does not become the user first).
+  // Others could keep all connections for themselves, with ones that they close at once, too, or have heard
+  // of the secret. Of root's is who forwards a port (sshd, where it does not become the user first).
   static bool MayConnect(tcp::socket& socket) {
-    const auto user = UserAtTheOtherEnd(socket.native_handle());
-    return !user || *user == 0 || *user == ::geteuid();
+    const auto peer = PeerOf(socket.native_handle());
+    return !peer || (!peer->is_gone && (peer->uid == 0 || peer->uid == ::geteuid()));
   }
 
   // A whole request, or false: the browser has gone, or says nothing for too long. asio itself waits for

@@ -44,8 +44,10 @@ std::atomic<bool> g_follows;
 char g_socket[108];
 int g_grace_ms;
 
+// Of a program with more rights than who started it (setuid, capabilities of its file) only the usual one:
+// whoever answers gets its records, and may write into its memory.
 bool ReadAddress() {
-  const char* address = ::getenv("PROFD_ADDRESS");
+  const char* address = ::secure_getenv("PROFD_ADDRESS");
   if (address == nullptr || *address == '\0') address = kDefaultSocket;
   constexpr char kScheme[] = "unix:";
   if (strncmp(address, kScheme, sizeof(kScheme) - 1) == 0) address += sizeof(kScheme) - 1;

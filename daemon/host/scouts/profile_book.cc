@@ -79,8 +79,10 @@ struct ProfileBook::Sample {
 void ProfileBook::TakeIn(pid_t pid, std::string_view name) {
   if (members_.contains(pid) || !ProcessExists(pid)) return;
   Member& member = NewMember(pid, name);
+  if (!MayLookAt(pid)) return Drop(pid);
+  member.user = ChargedTo(pid);
   member.taken_in_ns = base::RawNs();
-  for (const CodeMapping& mapping : CodeOf(pid)) Map(member, mapping);
+  for (const CodeMapping& mapping : CodeOf(pid, member)) Map(member, mapping);
   if (probe_ == nullptr) return;
   FindPython(pid, member);
   if (!member.python) return;
@@ -93,12 +95,12 @@ void ProfileBook::HaveNoted(pid_t tid, Member& member) {
 
 void ProfileBook::Relearn() {
   std::erase_if(members_, [this](const auto& entry) {
-    if (ProcessExists(entry.first)) return false;
+    if (ProcessExists(entry.first) && !entry.second.memory.IsGone() && MayLookAt(entry.first)) return false;
     if (entry.second.python) --pythons_;
     return true;
   });
   for (auto& [pid, member] : members_) {
-    const std::vector<CodeMapping> now = CodeOf(pid);
+    const std::vector<CodeMapping> now = CodeOf(pid, member);
     const bool same = std::ranges::all_of(now, [&code = member.code](const CodeMapping& mapping) {
       const CodeMapping* known = code.Find(mapping.begin);
       return known != nullptr && *known == mapping;
@@ -113,12 +115,15 @@ void ProfileBook::Relearn() {
   }
 }
 
-std::vector<CodeMapping> ProfileBook::CodeOf(pid_t pid) {
+std::vector<CodeMapping> ProfileBook::CodeOf(pid_t pid, const Member& member) {
+  std::vector<std::pair<CodeMapping, Module>> found;
+  ReadCode(pid, [&](CodeMapping mapping, Module module) { found.emplace_back(mapping, std::move(module)); });
   std::vector<CodeMapping> code;
-  ReadCode(pid, [&](CodeMapping mapping, Module module) {
+  if (member.memory.IsGone()) return code;  // it was another's that was read, perhaps
+  for (auto& [mapping, module] : found) {
     mapping.module = NumberOf(std::move(module));
     code.push_back(mapping);
-  });
+  }
   return code;
 }
 
@@ -127,10 +132,24 @@ ProfileBook::Member& ProfileBook::NewMember(pid_t pid, std::string_view name) {
   strangers_.erase(pid);
   Member& member = members_[pid];
   if (member.python) --pythons_;
+  const uid_t user = member.user;  // if it executes another program
   member = {};
+  member.user = user;
   member.name = name;
   member.memory = ProcessMemory(pid);
   return member;
+}
+
+void ProfileBook::Drop(pid_t pid) {
+  const auto member = members_.find(pid);
+  if (member == members_.end()) return;
+  if (member->second.python) --pythons_;
+  members_.erase(member);
+}
+
+// Of what has gone only what it had been is known.
+bool ProfileBook::MayLookAt(pid_t pid) const {
+  return user_ == 0 || !ProcessExists(pid) || OwnerOf(pid) == user_;
 }
 
 void ProfileBook::CloseMemories() {
@@ -160,8 +179,14 @@ void ProfileBook::Take(PerfRecord record, const KernelNames& kernel) {
       break;
     case PERF_RECORD_COMM:
       if (member == members_.end()) break;
-      if ((header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0 && TimeAtEnd(record) >= member->second.taken_in_ns)
+      if ((header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0 &&
+          TimeAtEnd(record) >= member->second.taken_in_ns) {
         NewMember(pid, TextAt(record, 16, 16));
+        if (!MayLookAt(pid)) {
+          Drop(pid);
+          break;
+        }
+      }
       member->second.named.insert(second);
       Name("thread", pid, second, TextAt(record, 16, 16));
       break;
@@ -170,10 +195,9 @@ void ProfileBook::Take(PerfRecord record, const KernelNames& kernel) {
       break;
     case PERF_RECORD_EXIT:
       // Its number may already be another's, whose birth then is still to come.
-      if (LoadAt<pid_t>(record, 16) == pid && member != members_.end() && !ProcessExists(pid)) {
-        if (member->second.python) --pythons_;
-        members_.erase(member);
-      }
+      if (LoadAt<pid_t>(record, 16) == pid && member != members_.end() &&
+          (!ProcessExists(pid) || member->second.memory.IsGone()))
+        Drop(pid);
       break;
     case PERF_RECORD_SWITCH:
       TakeSwitch(record, kernel);
@@ -245,11 +269,7 @@ void ProfileBook::TakeFork(pid_t child, pid_t parent, uint64_t time_ns) {
     return;  // it was told of sooner
   const auto of = members_.find(parent);
   if (of == members_.end()) {
-    // The number of one that has gone.
-    if (const auto gone = members_.find(child); gone != members_.end()) {
-      if (gone->second.python) --pythons_;
-      members_.erase(gone);
-    }
+    Drop(child);  // the number of one that has gone
     return;
   }
   // Its memory is a copy: what is known of the parent's holds.
@@ -257,7 +277,11 @@ void ProfileBook::TakeFork(pid_t child, pid_t parent, uint64_t time_ns) {
   auto images = of->second.images;
   auto python = of->second.python;
   const bool looked = of->second.looked_for_python;
+  const uid_t user = of->second.user;
   Member& born = NewMember(child, std::string(of->second.name));
+  born.user = user;
+  // It may have gone, and its number be another's by now.
+  if (ParentOf(child) != parent && ChargedTo(child) != user) born.memory = {};
   born.code = std::move(code);
   born.images = std::move(images);
   born.looked_for_python = looked;

@@ -35,8 +35,10 @@ class ProfileBook {
     kOnCpu,   // samples of what runs
     kOffCpu,  // switches from one thread to another: of a thread that waits, where and how long
   };
-  // `first_number`: of the names, so that those of other books of a session are others.
-  explicit ProfileBook(What what, uint32_t first_number = 0) : what_(what), first_number_(first_number) {}
+  // `first_number`: of the names, so that those of other books of a session are others. `user`: what has
+  // other rights (a program of setuid, sudo) is not looked into; of root's processes everything is.
+  explicit ProfileBook(What what, uint32_t first_number = 0, uid_t user = 0)
+      : what_(what), first_number_(first_number), user_(user) {}
 
   // Of the members: their code is read, and names are written. Those that are known already are left.
   void TakeIn(pid_t pid, std::string_view name);
@@ -81,6 +83,7 @@ class ProfileBook {
   };
   struct Member {
     std::string name;
+    uid_t user = 0;            // who has started it
     uint64_t taken_in_ns = 0;  // what was recorded before is known; 0: it was heard of
     CodeMap code;
     std::unordered_set<pid_t> named;  // threads
@@ -106,10 +109,12 @@ class ProfileBook {
   };
 
   Member& NewMember(pid_t pid, std::string_view name);
+  void Drop(pid_t pid);
+  bool MayLookAt(pid_t pid) const;
   void TakeFork(pid_t child, pid_t parent, uint64_t time_ns);
   void TakeMapping(PerfRecord record, Member& member);
   uint32_t NumberOf(Module module);
-  std::vector<CodeMapping> CodeOf(pid_t pid);
+  std::vector<CodeMapping> CodeOf(pid_t pid, const Member& member);
   void Map(Member& member, const CodeMapping& mapping);
   void TakeSwitch(PerfRecord record, const KernelNames& kernel);
   void TakeWait(const Wait& wait, uint64_t end_ns, const KernelNames& kernel);
@@ -138,6 +143,7 @@ class ProfileBook {
 
   const What what_;
   const uint32_t first_number_;
+  const uid_t user_;
   std::unordered_map<pid_t, Member> members_;
   std::unordered_set<pid_t> strangers_;
   std::map<Module, uint32_t> modules_;

@@ -159,7 +159,7 @@ void OffCpuWork(TextChannel& channel, StandIn::Duty) {
 
 Status ProfileScout::Begin(const ScoutOrder& order, const std::vector<NamedPid>& members) {
   PROFD_RETURN_IF_ERROR(Open(order, members));
-  book_.emplace(what_, order.first_number);
+  book_.emplace(what_, order.first_number, order.user);
   HavePythonNoted();
   names_ = std::async(std::launch::async, &KernelNames::Load);
   // A ring is full after a quarter of a second.

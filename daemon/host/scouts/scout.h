@@ -38,6 +38,7 @@ struct ScoutOrder {
   bool hardware = false;      // host-cpu-profile: by the processor's counter
   pid_t usual_pid = 0;        // whose calls they are that say nothing else
   uint32_t first_number = 0;  // of names: scouts of one session number theirs apart
+  uid_t user = 0;             // whose processes they are
 };
 
 // **Thread:** the first of its process.

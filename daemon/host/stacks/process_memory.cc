@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <string>
 #include <utility>
@@ -22,16 +23,22 @@ constexpr uint64_t kRangesLastNs = 20'000'000;
 
 const uint64_t kPageBytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 
-base::UniqueFd OpenOf(pid_t pid, const char* file) {
-  return base::UniqueFd(::open(("/proc/" + std::to_string(pid) + file).c_str(), O_RDONLY | O_CLOEXEC));
-}
-
 }  // namespace
 
+ProcessMemory::ProcessMemory(pid_t pid)
+    : pid_(pid),
+      process_(::open(("/proc/" + std::to_string(pid)).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
+  was_gone_ = !process_ && (errno == ENOENT || errno == ESRCH);
+}
+
+bool ProcessMemory::IsGone() const {
+  return was_gone_ || (process_ && ::faccessat(process_.get(), "status", F_OK, 0) != 0);
+}
+
 void ProcessMemory::Open() {
-  if (std::exchange(opened_, true) || pid_ <= 0) return;
-  memory_ = OpenOf(pid_, "/mem");
-  pages_ = OpenOf(pid_, "/pagemap");
+  if (std::exchange(opened_, true) || !process_) return;
+  memory_ = base::UniqueFd(::openat(process_.get(), "mem", O_RDONLY | O_CLOEXEC));
+  pages_ = base::UniqueFd(::openat(process_.get(), "pagemap", O_RDONLY | O_CLOEXEC));
 }
 
 size_t ProcessMemory::Read(uint64_t at, std::span<std::byte> to) {

@@ -21,7 +21,9 @@ namespace profd::host {
 class ProcessMemory {
  public:
   ProcessMemory() = default;
-  explicit ProcessMemory(pid_t pid) : pid_(pid) {}
+  // Of the process that has this number now. Another one that has it later is none of ours: nothing of it is
+  // read.
+  explicit ProcessMemory(pid_t pid);
 
   // How much of it could be read, from the front.
   size_t Read(uint64_t at, std::span<std::byte> to);
@@ -31,6 +33,8 @@ class ProcessMemory {
     if (Read(at, std::as_writable_bytes(std::span(&value, 1))) != sizeof value) return std::nullopt;
     return value;
   }
+  // Whoever has its number by now is another.
+  bool IsGone() const;
   // Until it is read again; a process that executes another program has another memory.
   void Close() {
     memory_ = {};
@@ -51,6 +55,8 @@ class ProcessMemory {
   void ReadRanges();
 
   pid_t pid_ = 0;
+  base::UniqueFd process_;  // its folder in /proc, in which nothing is left when it has gone
+  bool was_gone_ = false;
   bool opened_ = false;  // or tried in vain
   base::UniqueFd memory_, pages_;
   std::vector<Range> ranges_;  // that wait for nobody, ascending

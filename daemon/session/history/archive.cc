@@ -137,6 +137,9 @@ void Archive::Add(Kept kept) {
   // Those of a running session are counted by its budget until it ends.
   if (!kept.of_running) Count(kept, true);
   if (kept.pinned) pinned_.emplace(kept.uid, kept.session);
+  const uint64_t wall_ns = timers_.WallNs();
+  kept.age_ns = wall_ns > kept.end_wall_ns ? wall_ns - kept.end_wall_ns : 0;
+  kept.seen_raw_ns = timers_.RawNs();
   kept_.push_back(std::move(kept));
 }
 
@@ -387,7 +390,6 @@ void Archive::Blame(const store::Pressure& pressure, bool of_files) {
 
 void Archive::TidyOnce(const Result<store::Space>& space, uint64_t calls) {
   store::Pressure pressure;
-  pressure.wall_ns = timers_.WallNs();
   pressure.raw_ns = timers_.RawNs();
   pressure.max_age_ns = config_.store.max_age_s * kSecond;
   const bool early = tidier_->busy() && running_ > 0;

@@ -13,8 +13,8 @@ uint64_t HeldBy(uid_t uid, const Pressure& pressure) {
 
 // Why it has to go whatever others have.
 std::string OwnReason(const Kept& one, const Pressure& pressure) {
-  if (pressure.max_age_ns > 0 && !one.of_running &&
-      one.end_wall_ns + pressure.max_age_ns < pressure.wall_ns) {
+  const uint64_t age_ns = one.age_ns + (pressure.raw_ns - one.seen_raw_ns);
+  if (pressure.max_age_ns > 0 && !one.of_running && age_ns > pressure.max_age_ns) {
     return "older than store.max_age_s";
   }
   const auto user = pressure.excess_by_uid.find(one.uid);

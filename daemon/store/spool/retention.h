@@ -20,13 +20,16 @@ struct Kept {
   uint64_t disk_bytes = 0;
   uint64_t files = 0;  // with folders
   uint64_t end_wall_ns = 0;
+  // How old it was when profd saw it first, and when that was (raw). From then on a clock counts that nobody
+  // sets: a step of the wall clock makes nothing old.
+  uint64_t age_ns = 0;
+  uint64_t seen_raw_ns = 0;
   bool pinned = false;
   bool of_running = false;     // its session goes on in a later directory
   uint64_t not_before_ns = 0;  // raw: it was in use, or could not be removed
 };
 
 struct Pressure {
-  uint64_t wall_ns = 0;
   uint64_t raw_ns = 0;
   uint64_t max_age_ns = 0;                  // 0 = any
   std::map<uid_t, uint64_t> excess_by_uid;  // of a user's quota

@@ -16,7 +16,19 @@ def socket():
     return address[5:] if address.startswith("unix:") else address
 
 
-if not is_off() and os.path.exists(socket()):
+def is_whole():
+    """A file that has been cut would not fail to load: it would kill the job (SIGBUS). The table of its sections is at its end."""
+    if not os.path.isfile(LIBRARY):
+        return False
+    with open(LIBRARY, "rb") as file:
+        head = file.read(64)
+    if len(head) < 64:
+        return False
+    table, size, count = (int.from_bytes(head[at:at + length], "little") for at, length in ((0x28, 8), (0x3a, 2), (0x3c, 2)))
+    return table + size * count <= os.path.getsize(LIBRARY)
+
+
+if not is_off() and os.path.exists(socket()) and is_whole():
     # mstx and NVTX look at these at their first call. What the user has set stays.
     os.environ.setdefault("MSTX_INJECTION_PATH", LIBRARY)
     os.environ.setdefault("NVTX_INJECTION64_PATH", LIBRARY)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The wall clock steps, by seconds and by decades, while sessions begin, run and end. It is profd's own clock that steps, by what
 is preloaded into it: the machine's is everybody's."""
+import os
 import pathlib
 import shutil
 import struct
@@ -64,6 +65,19 @@ class HostileClockTest(siege.Siege):
         # What was recorded under such a clock is read again.
         daemon.start()
         harness.wait_until(lambda: len(daemon.ctl("list", "--json").json["sessions"]) == len(names), "the past sessions")
+
+    def test_a_step_makes_nothing_old(self):
+        """What has just been recorded stays for as long as store.max_age_s says, by a clock that does not step."""
+        daemon = self.stepping(config="store:\n  max_age_s: 3600\n")
+        first = daemon.end(daemon.begin("--collect", "hbm")["session"])["directory"]
+        self.step(10 * YEAR)
+        # The end of a session has it looked at what may go.
+        last = daemon.begin("--collect", "hbm")["session"]
+        self.step(0)
+        daemon.end(last)
+        self.step(HOUR + S)
+        self.assertEqual(daemon.end(daemon.begin("--collect", "hbm", "--duration", "1s")["session"])["state"], "sealed")
+        self.assertTrue(os.path.isdir(first), daemon.log.read_text()[-2000:])
 
 
 if __name__ == "__main__":

@@ -42,6 +42,20 @@ class HostilePageTest(harness.ProfdTest):
                 other.sendall(b"GET / HTTP/1.1\r\n")
             with contextlib.suppress(ConnectionError):
                 self.assertEqual(other.recv(1), b"")
+        # Closed at once, they are nobody's any more. The owner asks as soon as the last of them has come.
+        for _ in range(20):
+            for _ in range(100):
+                os.seteuid(OTHER)
+                try:
+                    other = socket.socket()
+                finally:
+                    os.seteuid(0)
+                other.connect(("127.0.0.1", address.port))
+                other.close()
+            owner = http.client.HTTPConnection("127.0.0.1", address.port)
+            owner.sock = self.connection(address.port, OWNER)
+            owner.request("GET", address.path)
+            self.assertEqual(owner.getresponse().status, 200)
         for user in (OWNER, 0):
             owner = http.client.HTTPConnection("127.0.0.1", address.port)
             owner.sock = self.connection(address.port, user)

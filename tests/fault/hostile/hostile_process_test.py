@@ -4,10 +4,13 @@ traced or hidden, and a kernel that makes no more threads. Each beside another u
 import ctypes
 import os
 import pathlib
+import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -146,6 +149,74 @@ class HostileProcessTest(siege.Siege):
             siege.run_attackers(1, trace)
         self.assertEqual(daemon.end(session, user=siege.USER)["state"], "sealed")
 
+    def test_a_setuid_program_asks_no_profd_of_its_caller_s(self):
+        """Whoever answers it gets what it records, and may write into its memory."""
+        place = pathlib.Path(tempfile.mkdtemp(prefix="profd-setuid-"))
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        os.chmod(place, 0o755)
+        trap = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(trap.close)
+        trap.bind(str(place / "profd.sock.door"))
+        trap.listen()
+        trap.settimeout(harness.PATIENCE_S)
+        os.chmod(place / "profd.sock.door", 0o666)
+        started = []
+        for mode in (0o4755, 0o755):
+            program = place / f"workload{mode}"
+            shutil.copy(harness.PROGRAMS / "workload", program)
+            os.chmod(program, mode)
+            work = subprocess.Popen([program, "interactive"], env=dict(os.environ, PROFD_ADDRESS=str(place / "profd.sock")),
+                                    user=siege.USER, group=siege.USER, extra_groups=[], stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, text=True)
+            self.ends_with_the_test(work)
+            work.stdout.readline()
+            work.stdin.write("mark 1\n")
+            work.stdin.flush()
+            self.assertEqual(work.stdout.readline(), "done\n")
+            started.append(work)
+        status = pathlib.Path(f"/proc/{started[0].pid}/status").read_text()
+        if "\nUid:\t%d\t0\t" % siege.USER not in status:
+            self.skipTest("NOT RUN: programs get no rights from their files here (nosuid)")
+        knock, _ = trap.accept()
+        pid, _, _ = struct.unpack("3i", knock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        knock.close()
+        self.assertEqual(pid, started[1].pid)
+
+    def test_a_setuid_child_is_not_looked_into(self):
+        """Nobody may trace a program with more rights than they have; below a process of theirs neither."""
+        place = pathlib.Path(tempfile.mkdtemp(prefix="profd-setuid-"))
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        os.chmod(place, 0o755)
+        python = place / "python3"
+        shutil.copy(os.path.realpath("/usr/bin/python3"), python)
+        os.chmod(python, 0o4755)
+        program = place / "program.py"
+        program.write_text("import os\nif {0}: os.setresuid(0, 0, 0)\ndef secret():\n while True: sum(range(1000))\nsecret()\n")
+        daemon = self.besieged()
+        for becomes_root in (0, 1):
+            script = program.with_name(f"{becomes_root}.py")
+            script.write_text(program.read_text().format(becomes_root))
+            # `own` is Python, too, and begins it when it is told.
+            work = subprocess.Popen(["/usr/bin/python3", "-c", "import subprocess, sys\nsys.stdin.readline()\n"
+                                     f"job = subprocess.Popen(['{python}', '{script}'])\ndef own():\n while True: sum(range(1000))\nown()"],
+                                    user=siege.USER, group=siege.USER, extra_groups=[], stdin=subprocess.PIPE, text=True,
+                                    env={"PATH": os.environ["PATH"], "PYTHONHOME": "/usr"})
+            self.ends_with_the_test(work)
+            session = daemon.begin("--pid", work.pid, "--collect", "host-cpu-profile", user=siege.USER)["session"]
+            work.stdin.write("\n")
+            work.stdin.flush()
+            child = int(harness.wait_until(pathlib.Path(f"/proc/{work.pid}/task/{work.pid}/children").read_text, "its child"))
+            self.addCleanup(os.kill, child, signal.SIGKILL)
+            for pid in (work.pid, child):
+                harness.wait_until(lambda p=pid: int(pathlib.Path(f"/proc/{p}/stat").read_text().split()[13]) > 50, "them to run")
+            if "\t0\t" not in pathlib.Path(f"/proc/{child}/status").read_text().split("\nUid:")[1].split("\n")[0]:
+                self.skipTest("NOT RUN: programs get no rights from their files here (nosuid)")
+            harness.wait_until(lambda s=session: daemon.status(s)["kinds"][0]["records"] > 20, "samples")
+            directory = daemon.end(session, user=siege.USER)["directory"]
+            (names,) = pathlib.Path(directory).rglob("cpu-profile-names*slice_0")
+            self.assertIn(b" own\t", names.read_bytes())
+            self.assertNotIn(b" secret\t", names.read_bytes())
+
     # --- what becomes of processes
 
     def test_frozen_targets_and_agents(self):
@@ -256,11 +327,11 @@ class HostileProcessTest(siege.Siege):
 class ReuseOfPids(harness.ProfdTest):
     """Within a pid namespace of its own."""
 
-    def again(self, pid, **options):
+    def again(self, pid, command=("sleep", "300"), **options):
         """Another process with this pid."""
         for _ in range(100):
             pathlib.Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
-            process = self.workload(command=["sleep", "300"], **options)
+            process = self.workload(command=list(command), **options)
             if process.pid == pid:
                 return process
             process.kill()
@@ -288,6 +359,22 @@ class ReuseOfPids(harness.ProfdTest):
             self.assertNotIn("root", text)
             refused = daemon.ctl("start", "--pid", other.pid, "--collect", "host-mem", user=siege.USER)
             self.assertEqual(refused.code, harness.PERMISSION, (round_, refused))
+            self.gone(other)
+        # Samples of the first meet the memory of the other one: they wait until the names of the kernel have been read.
+        def has_run(pid, ticks):
+            harness.wait_until(lambda: int(pathlib.Path(f"/proc/{pid}/stat").read_text().split()[13]) >= ticks, "the process to run")
+
+        endless = "def {0}():\n while True: sum(range(1000))\n{0}()"
+        for _ in range(20):
+            work = self.workload(command=["/usr/bin/python3", "-c", endless.format("own")], **of_user)
+            has_run(work.pid, 10)
+            session = daemon.begin("--pid", work.pid, "--collect", "host-cpu-profile", user=siege.USER)["session"]
+            has_run(work.pid, 20)
+            self.gone(work)
+            other = self.again(work.pid, command=["/usr/bin/python3", "-c", endless.format("of_another_s")])
+            sealed = harness.wait_until(lambda s=session: (now := daemon.status(s))["state"] == "sealed" and now, "the session's end")
+            for path in pathlib.Path(sealed["directory"]).rglob("cpu-profile-names*"):
+                self.assertNotIn(b"of_another_s", path.read_bytes())
             self.gone(other)
         # What was an agent is none any more.
         agent = subprocess.Popen([siege.AGENT, "steady", "1000"], env=daemon.environment, stdin=subprocess.PIPE,

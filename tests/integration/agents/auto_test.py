@@ -209,7 +209,7 @@ class JobsTest(Holder, harness.ProfdTest):
             self.ends_well(job)
 
     def test_jobs_start_as_ever(self):
-        """… without a profd, with a library that is none, after the package has gone."""
+        """… without a profd, with a library that is none or has been cut, after the package has gone."""
         self.enable("python")
         self.daemon.stop()
         self.ends_well(self.started(self.command(prelude=self.by_pth())))
@@ -219,6 +219,10 @@ class JobsTest(Holder, harness.ProfdTest):
         (lib / "libprofd_agent.so").write_text("no library")
         pth.write_text(pth.read_text().replace(str(HOOK), str(lib / "profd" / "auto")).replace(self.socket, "/dev/null"))
         self.ends_well(self.started(self.command(prelude=self.by_pth()), PROFD_ADDRESS="/dev/null"))
+        whole = (HOOK.parent.parent / "libprofd_agent.so").read_bytes()
+        for cut in (whole[:len(whole) // 2], whole[:8192], whole[:100], whole[:40], b""):
+            (lib / "libprofd_agent.so").write_bytes(cut)
+            self.ends_well(self.started(self.command(prelude=self.by_pth()), PROFD_ADDRESS="/dev/null"))
         shutil.rmtree(lib)
         self.ends_well(self.started(self.command(prelude=self.by_pth()), PROFD_ADDRESS="/dev/null"))
 

@@ -15,11 +15,12 @@ Kept Of(uid_t uid, uint64_t age_s) {
   kept.name = "PROF_" + std::to_string(age_s);
   kept.disk_bytes = 100;
   kept.end_wall_ns = kNow - age_s * kSecond;
+  kept.age_ns = age_s * kSecond;
+  kept.seen_raw_ns = 5000;
   return kept;
 }
 Pressure Now() {
   Pressure pressure;
-  pressure.wall_ns = kNow;
   pressure.raw_ns = 5000;
   return pressure;
 }
@@ -74,6 +75,17 @@ TEST(Retention, AgeSparesThePinnedAndTheRunning) {
   kept[2].of_running = true;
   kept[3].pinned = true;
   EXPECT_EQ(Next(kept, pressure), "PROF_16");
+}
+
+// Whatever becomes of the wall clock.
+TEST(Retention, AgeGrowsWithTheRawClock) {
+  Pressure pressure = Now();
+  pressure.max_age_ns = 15 * kSecond;
+  EXPECT_EQ(Next({Of(1, 10)}, pressure), "");
+  pressure.raw_ns += 5 * kSecond;
+  EXPECT_EQ(Next({Of(1, 10)}, pressure), "");
+  pressure.raw_ns += 1;
+  EXPECT_EQ(Next({Of(1, 10)}, pressure), "PROF_10");
 }
 
 TEST(Retention, ForTheRoomOfAllGoesTheOldestOfWhoHasMost) {

@@ -92,6 +92,7 @@ void ScoutProbe::TakeIn(uid_t user, const std::vector<NamedPid>& members) {
   const auto [known, is_new] = party_of_user_.try_emplace(user, parties_.size());
   if (is_new) {
     ScoutOrder order = order_;
+    order.user = user;
     order.first_number = static_cast<uint32_t>(parties_.size()) * kNumbersOfOne;
     auto post = ScoutPost::Start(user, work_, order, members);
     if (post.ok()) {
