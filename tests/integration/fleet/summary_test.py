@@ -291,7 +291,7 @@ class SummaryTest(harness.ProfdTest):
         now = time.time_ns()
         self.put("steps", "0000000c", 0, columns, [(0, now, 1, 0, 0, 5, 1)], first_ns=now)
         self.ship()
-        self.assertEqual(merge(), f"nothing to merge in {self.lake}\n")
+        self.assertEqual(merge(), f"nothing to merge in {self.lake}: 1 files are newer than 20 minutes (--now)\n")
         self.assertEqual(merge("--now"), f"1 files merged into 1 in {self.lake}, 1 rows\n")
         self.assertEqual(len(rows()), 61)
 
