@@ -23,7 +23,6 @@
 
 namespace profd::auth {
 
-using base::Code;
 using base::Status;
 using base::UniqueFd;
 
