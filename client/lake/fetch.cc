@@ -31,8 +31,6 @@ Status CheckRoom(const std::vector<s3::Object>& objects, const std::string& fold
               ": let TMPDIR name a folder with more, or ask a part of the lake (s3://BUCKET/FOLDER)"};
 }
 
-}  // namespace
-
 base::Result<bool> IsLakeIn(s3::Bucket& bucket) {
   for (const std::string_view tree : Trees()) {
     PROFD_ASSIGN_OR_RETURN(const auto found, bucket.List(std::string(tree) + "/"));
@@ -40,6 +38,8 @@ base::Result<bool> IsLakeIn(s3::Bucket& bucket) {
   }
   return false;
 }
+
+}  // namespace
 
 Status FetchTables(s3::Bucket& bucket, const std::string& query, const Engine& engine,
                    const std::string& folder) {
